@@ -321,13 +321,13 @@ def test_compile_serves_triton_as_run_does(capsys: Any, tmp_path: Path) -> None:
 
 def test_compile_of_a_file_that_imports_a_part_of_triton_that_is_not_served(capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "imports_profiler.py"
-    path.write_text(TRITON_SCRIPT.format(imported="import triton.profiler"))
+    path.write_text(TRITON_SCRIPT.format(imported="import triton.profiler.viewer"))
     code, out, err = run(capsys, "compile", f"{path}::twice", "--signature", "*fp32:16, i32, 1024")
     assert (code, out) == (3, "")
     assert err == (
-        "imports_profiler.py:3:1: imports_profiler.py imports triton.profiler: tle2cuda serves triton, without "
-        "triton.profiler: profile with Nsight Compute, or read `tle2cuda compile --report`\n\n"
-        "  3 | import triton.profiler\n    | ^^^^^^^^^^^^^^^^^^^^^^\n"
+        "imports_profiler.py:3:1: imports_profiler.py imports triton.profiler.viewer: tle2cuda serves triton, without "
+        "triton.profiler.viewer: no profile is recorded; profile with Nsight Systems or Nsight Compute\n\n"
+        "  3 | import triton.profiler.viewer\n    | ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^\n"
     )
 
 

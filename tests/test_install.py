@@ -146,7 +146,7 @@ def test_package_metadata(installed: Any) -> None:
     [
         ("triton._C.libtriton", "triton._C: it is Triton's compiled library; tle2cuda emits CUDA and calls NVRTC"),
         ("triton.language.extra.hip", "triton.language.extra.hip: it belongs to another vendor's GPUs; "),
-        ("triton.profiler", "triton.profiler: profile with Nsight Compute"),
+        ("triton.profiler.language", "triton.profiler.language: nothing records scopes inside kernels; profile with "),
         ("triton.tools.compile", "with `tle2cuda compile FILE::KERNEL --signature S --dump-cu FILE`"),
         ("triton.nothing.at.all", "tle2cuda serves triton, and has no module triton.nothing"),
     ],
@@ -155,6 +155,20 @@ def test_what_is_not_served(installed: Any, module: str, reason: str) -> None:
     with pytest.raises(ModuleNotFoundError) as caught:
         importlib.import_module(module)
     assert reason in str(caught.value)
+
+
+def test_profiler_without_a_session(installed: Any) -> None:
+    import triton.profiler as proton
+
+    @proton.scope("function", {"flops": 1.0})
+    def computes() -> int:
+        with proton.scope("inner"), proton.cpu_timed_scope("timed"), proton.state("state"):
+            return 3
+
+    assert computes() == 3
+    assert proton.enter_scope("a") is proton.exit_scope("a") is proton.finalize() is None
+    with pytest.raises(tle2cuda.NotSupported, match="no session can be started"):
+        proton.start("name", hook="triton")
 
 
 def test_microscaling_formats(installed: Any) -> None:

@@ -45,13 +45,18 @@ _SUBMODULES = ("compiler", "emulator", "errors", "interpreter", "language", "run
 _ERRORS = tuple(name for name, value in vars(errors).items() if isinstance(value, type) and issubclass(value, Exception))
 
 
+def _plain(number: Any) -> Any:
+    return number.value if type(number).__name__ == "constexpr" else number
+
+
 def cdiv(x: int, y: int) -> int:
     """``x / y`` rounded up, for the host: grids and sizes."""
-    return -(-x // y)
+    return -(-_plain(x) // _plain(y))  # type: ignore[no-any-return]
 
 
 def next_power_of_2(n: int) -> int:
     """Smallest power of two that is at least `n`; 0 where `n` is not positive, as in Triton."""
+    n = _plain(n)
     return 1 << (n - 1).bit_length() if n > 0 else 0
 
 

@@ -304,7 +304,7 @@ def compile(
         ToolchainError: CuPy or NVRTC is missing.
     """
     from tle2cuda.runtime import build
-    from tle2cuda.runtime.compiled import make_metadata
+    from tle2cuda.runtime.metadata import make_metadata
 
     emitted = emit(
         fn,
@@ -323,7 +323,7 @@ def compile(
         max_registers=options.max_registers if options is not None else None,
     )
     compiled = build(emitted, options=options)
-    compiled.metadata = make_metadata(emitted.contract, num_warps, num_stages)
+    compiled.metadata = make_metadata(emitted.contract, compiled.hash, num_warps=num_warps, num_stages=num_stages)
     return compiled
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import difflib
 import functools
 import inspect
+import textwrap
 import threading
 from bdb import BdbQuit
 from collections.abc import Callable, Mapping, Sequence
@@ -156,7 +157,7 @@ class JitFunction(KernelInterface[Any]):
         """Source of the function, from its `def` on."""
         from tle2cuda.runtime.kernel_text import source_text
 
-        lines = inspect.cleandoc("\n" + source_text(self.fn)).splitlines(keepends=True)
+        lines = textwrap.dedent(source_text(self.fn)).splitlines(keepends=True)
         start = next((index for index, line in enumerate(lines) if line.lstrip().startswith("def ")), 0)
         return "".join(lines[start:])
 
@@ -315,7 +316,7 @@ class JitFunction(KernelInterface[Any]):
             The compiled kernel.
         """
         from tle2cuda.runtime import CompileOptions, build
-        from tle2cuda.runtime.compiled import make_metadata
+        from tle2cuda.runtime.metadata import make_metadata
 
         arch = arch or current_arch(device)
         name = self.fn.__name__
@@ -329,7 +330,7 @@ class JitFunction(KernelInterface[Any]):
                 max_registers=settings.max_registers,
             ),
         )
-        compiled.metadata = make_metadata(emitted.contract, settings.num_warps, settings.num_stages)
+        compiled.metadata = make_metadata(emitted.contract, compiled.hash, settings)
         if HOOKS.compiled is not None:
             HOOKS.compiled(
                 key=compiled.hash, repr=self.repr(), fn=self, compile={"constants": specialization.constants_dict()},

@@ -73,7 +73,8 @@ _MISSING: Mapping[str, str] = {
     "triton.common": "it is of Triton 2; its parts are triton.runtime.build and triton.backends.nvidia.driver",
     "triton.ops": "it is of Triton 2.1 and older; the kernels moved to the project triton-lang/kernels",
     "triton.runtime._async_compile": "kernels are compiled at their first launch; kernel.warmup(...) compiles ahead",
-    "triton.profiler": "profile with Nsight Compute, or read `tle2cuda compile --report`",
+    "triton.profiler.language": "nothing records scopes inside kernels; profile with Nsight Compute",
+    "triton.profiler.viewer": "no profile is recorded; profile with Nsight Systems or Nsight Compute",
 }
 
 

@@ -219,6 +219,19 @@ def by_name():
     return {"all": (doubled, [negated]), "one": Operations}
 
 
+class Choice:
+    """An object of the host whose methods pick functions."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def pick(self, flag):
+        return self.function if flag else doubled
+
+
+CHOICE = tl.constexpr(Choice(negated))
+
+
 @tle2cuda.jit
 def calls_what_the_host_picks(out, F: tl.constexpr, pick: tl.constexpr, N: tl.constexpr):
     i = tl.arange(0, N)
@@ -227,13 +240,15 @@ def calls_what_the_host_picks(out, F: tl.constexpr, pick: tl.constexpr, N: tl.co
     first: tl.constexpr = pick(F)
     second, third = by_name()["all"]
     tl.store(out + i % N, first(i) + 1000 * second(i) + third[0](i) + by_name()["one"].scale(i, 3))
+    tl.store(out + N + i % N, CHOICE.pick(True)(i) + 10 * CHOICE.pick(False)(i) + 100 * CHOICE.function(i))
 
 
 @pytest.mark.parametrize("device", ["eager", "interpreter"])
 def test_functions_of_the_host_pick_device_functions(device, monkeypatch):
     monkeypatch.setenv("TLE2CUDA_DEVICE", device)
     for function, start, first in ((doubled, 100, -1), (negated, 0, 2)):
-        out = np.zeros(4, np.int32)
+        out = np.zeros(8, np.int32)
         calls_what_the_host_picks[(1,)](out, function, other_than, N=4)
         i = start + np.arange(4)
-        assert (out == (first + 2000 - 1 + 3) * i).all()
+        assert (out[:4] == (first + 2000 - 1 + 3) * i).all()
+        assert (out[4:] == (-1 + 20 - 100) * i).all()

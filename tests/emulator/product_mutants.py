@@ -156,6 +156,44 @@ def ring_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]
     yield _change("one barrier for all products", ("acc_done[acc_done_turn % 2]", "acc_done[0]"))
 
 
+LEFT_SCALE, RIGHT_SCALE = "scale_word(&xs_2[0]) >> 8 * step", "scale_word(&ys_4[0]) >> 8 * step"
+
+
+def scaled_product() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of scales in registers."""
+    yield _change("left scales of the other step", (LEFT_SCALE, LEFT_SCALE.replace("step", "(1 - step)")))
+    yield _change("right scales of the first step", (RIGHT_SCALE, RIGHT_SCALE.removesuffix(" >> 8 * step")))
+    yield _change("scales of the other operand", (f"{LEFT_SCALE}, {RIGHT_SCALE}", f"{RIGHT_SCALE}, {LEFT_SCALE}"))
+    yield _change(
+        "left scales from rows of other lanes", ("thread % 2 * 8 + thread / 4 % 8;", "thread / 2 % 2 * 8 + thread / 4 % 8;")
+    )
+
+
+FENCE_OF_SCALES = (
+    "fence_async_proxy();  // shows what was written to the scratch `x_tile`, the scratch `y_tile`, the scratch `xs_tile` "
+    "and the scratch `ys_tile` to the tensor cores"
+)
+LEFT_COPY = "tcgen05_copy_scales(tensor_memory + 32 + 4 * part, shared.xs_tile + 512 * part);"
+SCALES = "tensor_memory + 32 + 4 * step, tensor_memory + 40 + 4 * step"
+
+
+def scales_in_tensor_memory() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of scales that are copied to tensor memory."""
+    yield _change("copy of the left scales removed", (LEFT_COPY, ";"))
+    yield _change("half of the left scales copied", ("part < 2;", "part < 1;"))
+    yield _change("left scales in the columns of the right ones", (LEFT_COPY, LEFT_COPY.replace("+ 32", "+ 40")))
+    yield _change("columns of scales swapped", (SCALES, SCALES.replace("32", "?").replace("40", "32").replace("?", "40")))
+    yield _change("scales of the first step for all", (SCALES, SCALES.replace(" + 4 * step", "")))
+    yield _change("scales of rows in another order", ("= ys_2[run", "= ys_2[(run + 1)"))
+    yield _change("proxy fence behind the scales removed", (FENCE_OF_SCALES, ""))
+
+
+def scales_by_number() -> Iterator[tuple[str, tuple[Replacement, ...], str]]:
+    """Faults of four scales in a column, of which the instruction is told one."""
+    yield _change("scale of the next step", (", step % 4, step > 0)", ", (step + 1) % 4, step > 0)"))
+    yield _change("first scale of a column for all steps", (", step % 4, step > 0)", ", 0, step > 0)"))
+
+
 PRODUCT_CHANGES = {
     "op_dot_matmul_f16_70x90x75": product,
     "op_dot_wgmma_matmul_float16_70x90x75": warpgroup_product,
@@ -164,4 +202,7 @@ PRODUCT_CHANGES = {
     "op_dot_wgmma_matmul_float16_70x90x75@sm_100a": product_in_tensor_memory,
     "op_dot_wgmma_attention_100x32@sm_100a": chained_in_tensor_memory,
     "op_ring_product_160_5_float16_turned_128x16x32@sm_100a": ring_in_tensor_memory,
+    "op_dot_scaled_mixed@sm_120a": scaled_product,
+    "op_dot_scaled_wide_nvfp4@sm_100a": scales_in_tensor_memory,
+    "op_dot_scaled_wide_mxfp8@sm_100a": scales_by_number,
 }

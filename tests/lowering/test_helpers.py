@@ -81,6 +81,7 @@ USES = {
     "grid_sync": "grid_sync(reinterpret_cast<unsigned*>(i));",
     "swizzled": "i[0] = swizzled<128, 4>(i[1], i[2]);",
     "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
+    "choose": "f[0] = choose(i[0] & 4, f[1], f[2]);",
     "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
     "keep_sums": "Vector<float, 2> s[4] = {}; keep_sums(s); Vector<int, 2> t[4] = {}; keep_sums(t); f[0] = s[1][0];",
     "exchange_words": "Vector<short, 8> v{}; exchange_words<2, 1>(v); c[0] = v[3];",

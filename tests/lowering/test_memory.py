@@ -7,6 +7,7 @@ import pytest
 import tle2cuda
 import tle2cuda.language as tl
 from tests.lowering.emitted import body, emitted, parameters_of
+from tests.opcases import cases
 from tle2cuda.language import tle
 
 SIGNATURE = "x *i32:16, out *i32:16, n i32"
@@ -222,3 +223,10 @@ UNUSED_Y, UNUSED_OUT = "const int* __restrict__ y", "const int* __restrict__ out
 def test_const_and_restrict(form, parameters):
     found = parameters_of(emitted(uses, "x *i32:16, y *i32:16, out *i32:16, n i32", FORM=form).source)
     assert tuple(found.split(", ")) == (*parameters, "const int n")
+
+
+def test_nested_choices_between_registers_are_by_value() -> None:
+    """Of `?:` in `?:` on elements of an array, nvcc chooses the address, and the array lies in local memory."""
+    source = cases()["dot_powers_16"].emit("sm_90a").source
+    kernel = source[source.index('extern "C"') :]
+    assert "choose(thread & 1, choose(thread & 16, x[6], x[4]), choose(thread & 16, x[2], x[0]))" in kernel

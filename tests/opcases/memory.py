@@ -591,6 +591,13 @@ def _register_addresses() -> None:
             (3,),
         )
     _case(
+        "load_other_least_int",
+        copy_window,
+        lambda rng: {"x": numbers(rng, 512, "i4"), "out": poison(512, "i4"), "low": 4, "high": 300},
+        lambda inputs: {"out": np.r_[np.full(4, -(2**31)), inputs["x"][4:300], np.full(212, -(2**31))]},
+        {"OTHER": -(2**31), "BLOCK": 512},
+    )
+    _case(
         "store_inf",
         store_constant,
         lambda rng: {"out": poison(50, BF16), "n": 50},

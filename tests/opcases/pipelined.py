@@ -49,6 +49,17 @@ def ring_rows(x, y, out, first, last, COUNT: tl.constexpr, STAGES: tl.constexpr,
 
 
 @tle2cuda.jit
+def ring_once(x, out, n, SIDE: tl.constexpr):
+    """A loop of one iteration at most: what it waits for is copied in front of it only."""
+    i = tl.arange(0, SIDE)
+    at = i[:, None] * SIDE + i[None, :]
+    total = tl.zeros((SIDE, SIDE), tl.float32)
+    for start in tl.range(0, min(n, SIDE), SIDE, num_stages=3):
+        total += tl.trans(tl.load(x + start + at))
+    tl.store(out + at, total)
+
+
+@tle2cuda.jit
 def ring_others(x, y, rows, out, n, COUNT: tl.constexpr, STAGES: tl.constexpr):
     """Rings whose masked-off elements are other numbers than 0, of loads that go on at different rates."""
     i = tl.arange(0, COUNT)
@@ -220,6 +231,16 @@ for _first, _last, _step in ((0, 0, 1), (0, 1, 1), (0, 9, 1), (2, 9, 2), (1, 8, 
     _rows_case(_first, _last, _step, 3, 512, np.float32)
 _rows_case(0, 9, 1, 2, 64, np.float16)
 _rows_case(0, 9, 2, 4, 1024, np.float16)
+
+
+_case(
+    "ring_once",
+    ring_once,
+    (1,),
+    lambda rng: {"x": _small(rng, (32, 32), np.float32), "out": poison((32, 32), np.float32), "n": 5},
+    lambda inputs: {"out": inputs["x"].T},
+    SIDE=32,
+)
 
 
 def _tiles_case(tiles: int, stages: int, side: int = 32) -> None:

@@ -51,6 +51,13 @@ def test_names_of_pointers_and_tiles(attribute, name):
         assert (type_.name, str(type_), repr(type_)) == (text, text, text)
 
 
+def test_texts_and_host_functions_of_constants():
+    assert [str(tl.constexpr(v)) for v in (3, "a", tl.float16)] == ["constexpr[3]", "constexpr[a]", "constexpr[fp16]"]
+    assert f"{tl.constexpr(3)}" == repr(tl.constexpr(3)) == "constexpr[3]"
+    assert tle2cuda.cdiv(tl.constexpr(7), 2) == 4 and tle2cuda.next_power_of_2(tl.constexpr(7)) == 8
+    assert type(tle2cuda.cdiv(7, tl.constexpr(2))) is int
+
+
 @tle2cuda.jit
 def asks_names(x, half, out, N: tl.constexpr, KIND: tl.constexpr):
     i = tl.arange(0, N)

@@ -64,7 +64,11 @@ def test_attributes_that_packages_read() -> None:
     assert (n.num, n.name, n.annotation, n.do_not_specialize, n.has_default) == (2, "n", "int", True, False)
     assert stride.do_not_specialize_on_alignment and not stride.do_not_specialize
     assert block.is_constexpr and tle2cuda.jit(fill).params[3].default == 8
-    assert kernel.src.startswith("def copy(x, out, n: int") and kernel.raw_src[0].startswith("def copy")
+    assert (
+        kernel.src.startswith("def copy(x, out, n: int")
+        and kernel.src.endswith("\n")
+        and kernel.raw_src[0].startswith("def copy")
+    )
     assert kernel.starting_line_number == copy.__code__.co_firstlineno
     assert kernel.cache_key == tle2cuda.jit(copy).cache_key != tle2cuda.jit(fill).cache_key
     assert kernel.hash == kernel.cache_key and not kernel.is_gluon()
@@ -488,7 +492,16 @@ def test_objects_with_an_address_and_a_dtype() -> None:
 
 def test_metadata_tell_what_was_asked_for() -> None:
     compiled = tle2cuda.jit(fill)[(1,)](zeros(), 1.0, 5, num_warps=8, num_stages=5)
-    assert (compiled.metadata.num_warps, compiled.metadata.num_stages) == (8, 5)
+    metadata = compiled.metadata
+    assert (metadata.num_warps, metadata.num_stages, metadata.num_ctas) == (8, 5, 1)
+    assert (metadata.target.backend, metadata.target.arch, metadata.target.warp_size, metadata.arch) == (
+        "cuda",
+        90,
+        32,
+        "sm90",
+    )
+    assert compiled.packed_metadata == (8, 1, metadata.shared) and metadata.hash == compiled.hash
+    assert metadata._asdict()["maxnreg"] is None and metadata._replace(shared=1).shared == 1
     assert compiled.num_warps == compiled.contract.num_warps == 1, "8 elements keep one warp busy"
 
 

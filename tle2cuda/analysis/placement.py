@@ -122,6 +122,10 @@ class _Placement:
                     if self._may_wait(inner)
                 ]
                 options += [self._circle(item, position, frozenset({start})) for start in starts]
+            # A barrier in front of the loop is too early for copies that its iterations wait for.
+            behind = self.hazards.behind_barrier(pending)
+            if behind and all(self._clashes(item, position, behind, places) for places in options):
+                options = [self._circle(item, position, _NONE, behind)]
             plans = [self._behind(item, position, pending, places) for places in options]
             self._loops[key] = min(plans, key=lambda plan: self._whole_cost(plan, position))
         return self._loops[key]
@@ -148,9 +152,8 @@ class _Placement:
             if step >> number & 1
         )
 
-    def _circle(self, item: Item, position: Position, forced: Places) -> Places:
-        """Barriers that a loop needs by itself, whatever was pending before it."""
-        start = 0
+    def _circle(self, item: Item, position: Position, forced: Places, start: int = 0) -> Places:
+        """Barriers that a loop needs by itself, or for what is pending before it."""
         while True:
             places: Places = _NONE
             pending = start

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from tle2cuda.eager import debugger
-from tle2cuda.eager.aggregates import AggregateMaker
+from tle2cuda.eager.aggregates import Aggregate, AggregateMaker
 from tle2cuda.eager.language import BUILTINS, counterpart, namespace
 from tle2cuda.eager.rewrite import code_of, helpers
 from tle2cuda.eager.scopes import compare_results
@@ -115,7 +115,7 @@ class Session:
         self._aggregates: dict[int, AggregateMaker] = {}
         self._functions: dict[int, Callable[..., Any]] = {}
         self._device: dict[int, DeviceFunction] = {}
-        self._host: dict[int, Callable[..., Any]] = {}
+        self._host: dict[int | tuple[int, int], Callable[..., Any]] = {}
         self._originals: dict[int, Any] = {}  # of what stands for device functions and functions of the host
         self._attributes: dict[int, tuple[Any, Any]] = {}
 
@@ -195,11 +195,13 @@ class Session:
         found = counterpart(thing)
         return self._of_host(thing) if found is thing and _is_of_host(thing) else found
 
-    def _of_host(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _of_host(self, function: Any) -> Any:
         """A function of the host, which takes and gives device functions and the like as they are outside of kernels."""
         if id(function) in self._originals:  # it is one already
             return function
-        known = self._host.get(id(function))
+        bound = isinstance(function, types.MethodType)  # made anew by every look-up
+        key = (id(function.__self__), id(function.__func__)) if bound else id(function)
+        known = self._host.get(key)
         if known is None:
 
             @functools.wraps(function)
@@ -208,7 +210,7 @@ class Session:
                 plain = {name: self._original(value) for name, value in kwargs.items()}
                 return self._inside(function(*map(self._original, args), **plain))
 
-            known = self._host[id(function)] = call
+            known = self._host[key] = call
             self._originals[id(call)] = function
         return known
 
@@ -240,7 +242,10 @@ class Session:
 
     def member(self, thing: Any) -> Any:
         """What stands for an attribute of a value: of a constant it may be something from outside the kernel."""
-        is_outside = isinstance(thing, _FROM_OUTSIDE) or device_function(thing) is not None
+        if isinstance(thing, (Tile, Aggregate)):
+            return thing
+        is_method = isinstance(thing, types.MethodType) and _is_of_host(thing)
+        is_outside = is_method or isinstance(thing, _FROM_OUTSIDE) or device_function(thing) is not None
         return self.attribute(thing) if is_outside else thing
 
     def meshes(self, fn: Callable[..., Any], constants: dict[str, Any]) -> list[device_mesh]:

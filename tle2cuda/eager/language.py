@@ -36,7 +36,6 @@ from tle2cuda.eager.scopes import MOST_UNROLLED, Counted, Unrolled, range_bound
 from tle2cuda.eager.values import (
     Tile,
     describe,
-    is_number,
     number_as,
     number_dtype,
     numeric,
@@ -55,9 +54,9 @@ from tle2cuda.errors import (
     NotSupported,
     StaticAssertFailed,
 )
-from tle2cuda.ir.types import BOOL, I32, DType
+from tle2cuda.ir.types import BOOL, I32
 from tle2cuda.ops.debug import printed_lines, printed_prefix
-from tle2cuda.ops.values import pointer_type, printed
+from tle2cuda.ops.values import is_instance_of, printed
 
 # -- places, hints, prints ----------------------------------------------------------------------------
 
@@ -272,6 +271,7 @@ BUILTINS: dict[str, Any] = {
     **{name: _folded(getattr(builtins, name), instead) for name, instead in _FOLDED.items()},
     **{python.__name__: cls for python, cls in _CLASSES.items()},
     "range": counted,
+    "isinstance": is_instance_of,
     "type": _class_of,
     "min": _extreme(builtins.min, elementwise.minimum),
     "max": _extreme(builtins.max, elementwise.maximum),
@@ -281,7 +281,7 @@ BUILTINS: dict[str, Any] = {
 
 class _ConstexprClass(type):
     def __instancecheck__(cls, thing: Any) -> bool:
-        return is_number(thing) or thing is None or isinstance(thing, (str, DType, pointer_type, tuple))
+        return False  # as in Triton, whose `isinstance` sees what compile-time values hold
 
 
 class constexpr(metaclass=_ConstexprClass):

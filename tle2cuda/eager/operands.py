@@ -147,7 +147,8 @@ def _kept(test: Any) -> Any:
 
 
 def _value(thing: Any) -> Any:
-    return thing.value if hasattr(thing, "value") and not isinstance(thing, Tile) else thing
+    """`.value`: constants have it, as `tl.constexpr` does, and are themselves; values of the run time have none."""
+    return thing.value if isinstance(thing, Tile) or hasattr(thing, "value") else thing
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {

@@ -350,10 +350,10 @@ def softmax(x: Any, dim: Any = None, keep_dims: Any = False, ieee_rounding: Any 
     value = numeric(x, "tl.softmax")
     if not value.dtype.is_floating():
         raise DTypeMismatch(f"tl.softmax takes floats, got {describe(value)}")
-    axis = 0 if dim is None else dim
-    shifted = sub_operator(value, max(value, axis, keep_dims=True))
+    axis, keep = 0 if dim is None else dim, bool(keep_dims) or reads_3_9()
+    shifted = sub_operator(value, max(value, axis, keep_dims=keep))
     numerator = FUNCTIONS["exp"](shifted)
-    return fdiv(numerator, sum(numerator, axis, keep_dims=True))
+    return fdiv(numerator, sum(numerator, axis, keep_dims=keep))
 
 
 # -- order, places, counts ----------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.span import Span
 from tle2cuda.ops import loops
 from tle2cuda.ops.arithmetic import maximum, minimum
-from tle2cuda.ops.core import constexpr, is_builtin, set_call_function, tensor, unwrap
+from tle2cuda.ops.core import constexpr, is_builtin, is_instance_of, set_call_function, tensor, unwrap
 from tle2cuda.ops.debug import device_print
 
 _FOLDED_BUILTINS = frozenset(
@@ -420,18 +420,15 @@ def _is_python_builtin(function: Any) -> bool:
 
 
 def _is_instance(value: Any, classes: Any) -> bool:
-    """`isinstance` as kernels mean it: compile-time values are also instances of `tl.constexpr`."""
+    """`isinstance` as in Triton: of compile-time values it sees what they hold, so that none is a `tl.constexpr`."""
     candidates = classes if isinstance(classes, tuple) else (classes,)
     for candidate in candidates:
         cls = unwrap(candidate)
-        if cls is constexpr:
-            if is_static(value):
-                return True
-        elif cls is tensor:
+        if cls is tensor:
             if isinstance(value, tensor):
                 return True
         elif is_static(value) and isinstance(cls, type):
-            if isinstance(unwrap(value), cls):
+            if is_instance_of(unwrap(value), cls):
                 return True
         elif isinstance(cls, type) and isinstance(value, cls):
             return True

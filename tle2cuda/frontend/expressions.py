@@ -373,6 +373,8 @@ class Expressions(Scope):
                 help=f"integer arguments equal to 1 are compiled in as constants: list `{text}` in "
                 "do_not_specialize, or use the function instead of the method, such as tl.cast(x, tl.int64)",
             )
+        if is_handle(base) and node.attr == "value":
+            return UndefinedName(f"{what} has no attribute `value`", help=f"only constants have one; write {text}")
         names = [n for n in dir(base) if not n.startswith("_")]
         known = f"it has {', '.join(names)}" if isinstance(base, Compound) else ""
         return UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names) or known)

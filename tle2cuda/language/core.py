@@ -9,6 +9,8 @@ from tle2cuda.ir.types import DType as dtype
 from tle2cuda.ops.aggregates import aggregate
 from tle2cuda.ops.aggregates import aggregate as _aggregate
 from tle2cuda.ops.core import block_type, builtin, constexpr, is_builtin, pointer_type, tensor
+from tle2cuda.ops.descriptors import tensor_descriptor as tensor_descriptor_base
+from tle2cuda.ops.descriptors import tensor_descriptor_type as tensor_descriptor_base_type
 from tle2cuda.ops.externs import extern, extern_elementwise
 from tle2cuda.ops.loops import range, static_range
 from tle2cuda.ops.shape import item
@@ -66,4 +68,6 @@ __all__ = [
     "range",
     "static_range",
     "tensor",
+    "tensor_descriptor_base",
+    "tensor_descriptor_base_type",
 ]

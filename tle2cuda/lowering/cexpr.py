@@ -43,6 +43,9 @@ class C:
         return self.precedence == PRIMARY and "(" not in self.text
 
 
+LEAST_INT = C("(-2147483647 - 1)")  # what -2147483648 is as an int; with the sign in front of the number it is a long
+
+
 def deps_of(*parts: C) -> frozenset[str]:
     """Loop variables that an expression of these parts depends on."""
     deps = _NOTHING
@@ -191,7 +194,7 @@ class Affine:
             if term.source != K:
                 parts.append((term.scale, _field(term, names)))
         if self.const or not (parts or fields):
-            parts.append((self.const, C(str(abs(self.const)))))
+            parts.append((1, LEAST_INT) if self.const == -(1 << 31) else (self.const, C(str(abs(self.const)))))
         for term in fields:
             if term.source == K:
                 parts.append((term.scale, _field(term, names)))

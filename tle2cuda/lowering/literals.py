@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from tle2cuda.ir.types import BOOL, F32, F64, I32, I64, U32, U64, DType
-from tle2cuda.lowering.cexpr import PRIMARY, UNARY, C
+from tle2cuda.lowering.cexpr import LEAST_INT, PRIMARY, UNARY, C
 
 if TYPE_CHECKING:
     from tle2cuda.lowering.state import State
@@ -27,7 +27,7 @@ def _integer(value: int, dtype: DType) -> C:
     if dtype.kind == "uint":
         value %= 1 << dtype.bits
     if dtype is I32 and value == -(1 << 31):
-        return C("(-2147483647 - 1)")
+        return LEAST_INT
     if dtype is I64 and value == -(1 << 63):
         return C("(-9223372036854775807ll - 1)")
     text = f"{value}{LITERAL_SUFFIXES.get(dtype, '')}"

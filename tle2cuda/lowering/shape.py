@@ -453,11 +453,13 @@ def _select(state: State, text_of, register: ThreadMap) -> str:  # type: ignore[
         mask = conditions[position]
         state.thread()
         test = f"thread & {mask}" if mask & (mask - 1) == 0 else f"__popc(thread & {mask}) & 1"
-        return f"({test} ? {with_step} : {without})"
+        if nested:
+            return f"{state.helper('choose')}({test}, {with_step}, {without})"
+        return f"{test} ? {with_step} : {without}"
 
     conditions = _step_masks(register.images, steps)
-    text = choose(register.constant, 0)
-    return text[1:-1] if text.startswith("(") and not steps[1:] else text
+    nested = len(steps) > 1
+    return choose(register.constant, 0)
 
 
 def _step_masks(images: Sequence[int], steps: Sequence[int]) -> list[int]:

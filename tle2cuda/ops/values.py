@@ -40,13 +40,10 @@ class constexpr:
         self.value: Any = value.value if isinstance(value, constexpr) else value
 
     def __repr__(self) -> str:
-        return f"constexpr[{self.value!r}]"
-
-    def __str__(self) -> str:
-        return str(self.value)
+        return f"constexpr[{self.value}]"
 
     def __format__(self, spec: str) -> str:
-        return format(self.value, spec)
+        return format(self.value, spec) if spec else repr(self)
 
     def __hash__(self) -> int:
         return hash(self.value)
@@ -272,6 +269,10 @@ class pointer_type:
         """Whether it is a scalar pointer type."""
         return True
 
+    def is_const(self) -> bool:
+        """Whether it was made as a pointer to constants."""
+        return self.const
+
     def is_block(self) -> bool:
         """Whether it is a tile type."""
         return False
@@ -305,6 +306,15 @@ class block_type:
             count *= extent
         return count
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.numel * self.element_ty.primitive_bitwidth // 8
+
+    def get_block_shapes(self) -> tuple[int, ...]:
+        """The extents."""
+        return self.shape
+
     def is_block(self) -> bool:
         """Whether it is a tile type."""
         return True
@@ -336,6 +346,12 @@ class block_type:
 
     def __repr__(self) -> str:
         return self.name
+
+
+def is_instance_of(value: Any, classes: Any) -> bool:
+    """`isinstance` with the language's classes: types of pointers and of tiles are `tl.dtype` too, as in Triton."""
+    listed = classes if isinstance(classes, tuple) else (classes,)
+    return isinstance(value, classes) or (DType in listed and isinstance(value, (pointer_type, block_type)))
 
 
 def printed(value: Any) -> str:

@@ -6,7 +6,6 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from tle2cuda.errors import LaunchError
@@ -14,6 +13,7 @@ from tle2cuda.runtime import toolkit
 from tle2cuda.runtime.cache import digest
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.launcher import Launcher, is_torch, stream_getter
+from tle2cuda.runtime.metadata import KernelMetadata, make_metadata
 from tle2cuda.runtime.nvrtc import CompileOptions
 from tle2cuda.runtime.report import Report, Resources, make_report
 from tle2cuda.runtime.sass import disassemble
@@ -117,27 +117,6 @@ class HostAssembly(Mapping[str, Any]):
         return len(_FORMS)
 
 
-def make_metadata(contract: LaunchContract, num_warps: int = 0, num_stages: int | None = None) -> SimpleNamespace:
-    """What Triton's launch metadata tells: from the contract, and the launch options that were asked for.
-
-    Args:
-        contract: How to launch.
-        num_warps: Warps asked for; CTAs of the contract have fewer when the kernel cannot use them, and more when
-            partitions add their own, which the metadata tell, too.
-        num_stages: Stages asked for; None where the kernel was compiled without such an option.
-    """
-    return SimpleNamespace(
-        name=contract.kernel_name,
-        target=contract.target,
-        num_warps=max(contract.num_warps, num_warps),
-        num_stages=num_stages,
-        num_ctas=1,
-        shared=contract.shared_bytes,
-        cluster_dims=contract.cluster,
-        launch_cooperative_grid=contract.cooperative,
-    )
-
-
 def make_kernel(artifact: Artifact) -> Any:
     """The compiled kernel as an object of `compiled_kernel_class()`; needs CuPy, but no driver.
 
@@ -167,8 +146,7 @@ def compiled_kernel_class() -> Any:
             source: The emitted file.
             contract: How to launch.
             report: Registers, spills, shared memory, occupancy.
-            metadata: `cluster_dims`, `launch_cooperative_grid`, `num_warps` and `num_stages` as asked for, `shared`,
-                `name` as Triton has them.
+            metadata: What Triton's metadata tell: `name`, `target`, `shared`, `num_warps` and others.
             asm: The kernel's forms: ``cu``, ``ptx``, ``cubin``, ``sass``.
             launcher: The launch path that `kernel[grid]` uses.
         """
@@ -186,7 +164,7 @@ def compiled_kernel_class() -> Any:
             self.source_path = artifact.source_path
             self.contract: LaunchContract = contract
             self.report: Report = make_report(contract, artifact.resources, artifact.source)
-            self.metadata = make_metadata(contract)
+            self.metadata: KernelMetadata = make_metadata(contract, self.hash)
             self.asm = Assembly(artifact)
             self.launcher = Launcher(contract, artifact.cubin, artifact.span)
             self._shapes: dict[Any, Dim3] = {}
@@ -238,6 +216,11 @@ def compiled_kernel_class() -> Any:
         def num_warps(self) -> int:
             """Warps of one CTA."""
             return self.contract.num_warps
+
+        @property
+        def packed_metadata(self) -> tuple[int, int, int]:
+            """Warps, CTAs of a program, and bytes of shared memory, as Triton's launchers take them."""
+            return (self.metadata.num_warps, self.metadata.num_ctas, self.metadata.shared)
 
         @property
         def hash(self) -> str:

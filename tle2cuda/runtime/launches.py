@@ -15,6 +15,7 @@ from tle2cuda.compiler import EmittedKernel, trace_specialized
 from tle2cuda.errors import ArgumentError, CompilationError, CompilationErrors, DeviceCodeError, ToolchainError
 from tle2cuda.levels import default_level
 from tle2cuda.runtime.args import BoundArguments, Place, picker
+from tle2cuda.runtime.cache import digest
 from tle2cuda.runtime.contract import Dim3, LaunchContract, check_grid, normalize_grid
 from tle2cuda.runtime.device import DEVICE_VARIABLE, chosen_device, host_device
 from tle2cuda.runtime.frames import warn_user, without_frames
@@ -172,9 +173,20 @@ class HostLaunch:
     @property
     def metadata(self) -> Any:
         """What Triton's launch metadata tells; needs no CUDA."""
-        from tle2cuda.runtime.compiled import make_metadata
+        from tle2cuda.runtime.metadata import make_metadata
 
-        return make_metadata(self.contract, self.settings.num_warps, self.settings.num_stages)
+        return make_metadata(self.contract, self.hash, self.settings)
+
+    @property
+    def hash(self) -> str:
+        """Digest of the emitted file and its contract; needs no CUDA."""
+        return digest(self.source, self.contract.to_json())
+
+    @property
+    def packed_metadata(self) -> tuple[int, int, int]:
+        """Warps, CTAs of a program, and bytes of shared memory, as Triton's launchers take them."""
+        metadata = self.metadata
+        return (metadata.num_warps, metadata.num_ctas, metadata.shared)
 
     @property
     def shared(self) -> int:

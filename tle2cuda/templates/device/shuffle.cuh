@@ -12,6 +12,14 @@ __device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
     memcpy(&result, words, sizeof(T));
     return result;
 }
+// defines: choose
+// One of two registers. By value: of nested `? :` on elements of an array, nvcc chooses the address, and the array then lies
+// in local memory.
+template <typename T>
+__device__ __forceinline__ T choose(bool is_first, T first, T second)
+{
+    return is_first ? first : second;
+}
 // defines: shuffle_xor
 // needs: shuffle_words
 // The value that lane `lane ^ MASK` of the warp holds. Called by whole warps.

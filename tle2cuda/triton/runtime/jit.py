@@ -47,6 +47,8 @@ def mangle_type(value: Any, specialize: bool = False) -> str:
     key, _ = describe(KernelParam("value", specialize=specialize), value)
     if key is None or key == "1":
         return "constexpr"
+    if isinstance(value, bool):
+        return "u1"
     return key.partition(":")[0] if isinstance(key, str) else "*" + array_dtype(str(key[0]))
 
 
