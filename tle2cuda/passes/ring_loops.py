@@ -408,6 +408,8 @@ class RingLoop:
 
     def _later(self, induction: Value, number: Value, ahead: int) -> Callable[[int], When]:
         """The iteration so far ahead of the one that the loop is in, and those behind it."""
+        if self.turn is not None and self.iterations.count is not None:  # numbers of this run of the loop alone
+            number = self.into.make("sub", (number, self.turn), I32, self.span)
         nearest = self.iterations.later(induction, number, ahead) if ahead else (induction, induction)
         return lambda further: self.iterations.later(induction, number, ahead + further) if further else nearest
 
