@@ -376,6 +376,21 @@ def test_leaving_a_debugger_shows_no_frames_of_ours() -> None:
 
 
 @tle2cuda.jit
+def bool_quotients(x, y, out, N: tl.constexpr):
+    i = tl.arange(0, N)
+    a, b = tl.load(x + i), tl.load(y + i)
+    tl.store(out + i, (a // b).to(tl.int32) + 2 * (a % b) + 4 * (True % b))
+
+
+@pytest.mark.parametrize("device", ["eager", "interpreter"])
+def test_bool_by_false_is_true_and_leaves_the_dividend(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", device)
+    out = np.zeros(4, np.int32)
+    bool_quotients[(1,)](np.array([False, False, True, True]), np.array([False, True, False, True]), out, N=4)
+    assert out.tolist() == [1 + 4, 0, 1 + 2 + 4, 1]
+
+
+@tle2cuda.jit
 def remainders(x, y, out, N: tl.constexpr):
     i = tl.arange(0, N)
     tl.store(out + i, tl.load(x + i) % tl.load(y + i))

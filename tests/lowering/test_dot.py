@@ -62,7 +62,7 @@ def test_machine_code_of_warpgroups(tile: tuple[int, int, int], warps: int, prod
 
 @pytest.mark.skipif(toolkit.find_tool("nvdisasm") is None, reason="nvdisasm is not installed")
 def test_machine_code_beside_the_copy_engine() -> None:
-    """The same where thread 0 asks for boxes between products: every thread waits for a free stage, warps stay whole."""
+    """The same where thread 0 asks for boxes between products, and warps stay whole as it does not wait alone."""
     boxes = ", ".join(f"tensordesc<fp16[{shape}]>" for shape in ("128, 64", "64, 128", "128, 128"))
     signature = f"{boxes}, i32:16, i32:16, i32:16, 128, 128, 64, 8, False, False"
     compiled = tle2cuda.compile(matmul_persistent, signature=signature, num_warps=8, num_stages=4, arch="sm_90a")

@@ -127,6 +127,27 @@ def box_results(
         result.store([row, col], (acc * 0.5).to(out.dtype.element_ty))
 
 
+@tle2cuda.jit
+def box_sums(
+    a, b, out, M, N, K, stride, STAGES: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr
+):  # fmt: skip
+    """Every so many blocks of K, by a run-time step, tile after tile; sums of rows go through shared memory meanwhile."""
+    left = tl.make_tensor_descriptor(a, [M, K], [K, 1], [BM, BK])
+    result = tl.make_tensor_descriptor(out, [M, N], [N, 1], [BM, BN])
+    k = tl.arange(0, BK)
+    for tile in tl.range(tl.program_id(0), tl.cdiv(M, BM) * tl.cdiv(N, BN), tl.num_programs(0)):
+        row, col = tile // tl.cdiv(N, BN) * BM, tile % tl.cdiv(N, BN) * BN
+        j = col + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), tl.float32)
+        sums = tl.zeros((BM,), tl.float32)
+        for block in tl.range(0, tl.cdiv(K, BK), stride, num_stages=STAGES):
+            rows = block * BK + k
+            x = left.load([row, block * BK])
+            acc = tl.dot(x, tl.load(b + rows[:, None] * N + j[None, :], mask=(rows[:, None] < K) & (j[None, :] < N)), acc)
+            sums += tl.sum(x.to(tl.float32), 1)
+        result.store([row, col], (acc + sums[:, None]).to(tl.float16))
+
+
 def _case(name: str, kernel: Any, grid: tuple[int, ...], make: Any, want: Any, warps: int = 4, **constants: Any) -> None:
     add_case(OpCase(name, "ring_boxes", kernel, grid, make, want, constants, warps, FINE))
 
@@ -217,6 +238,26 @@ _results_case((130, 48, 40), (64, 32, 32), 2, 2, np.float32)
 _results_case((200, 144, 72), (128, 64, 32), 3, 1, np.float16, warps=8)
 _results_case((130, 144, 72), (64, 128, 32), 3, 2, np.float16, split=True)
 _results_case((30, 24, 64), (32, 16, 32), 3, 2, np.float16)  # rows of no whole units of 16 elements: from registers
+
+
+def _sums_case(size: tuple[int, int, int], tile: tuple[int, int, int], stages: int, stride: int, ctas: int) -> None:
+    (m, n, k), (bm, bn, bk) = size, tile
+
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (m, k), np.float16), _small(rng, (k, n), np.float16)
+        return {"a": a, "b": b, "out": poison((m, n), np.float16), "M": m, "N": n, "K": k, "stride": stride}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        taken = np.arange(k) // bk % stride == 0
+        a, b = inputs["a"].astype(np.float64)[:, taken], inputs["b"].astype(np.float64)[taken]
+        return {"out": (a @ b + a.sum(1)[:, None]).astype(np.float16)}
+
+    name = f"box_sums_{m}x{n}x{k}_{bm}x{bn}x{bk}_{stages}_{stride}"
+    _case(name, box_sums, (ctas,), make, want, 8, STAGES=stages, BM=bm, BN=bn, BK=bk)
+
+
+_sums_case((200, 16, 40), (64, 32, 64), 5, 1, 3)
+_sums_case((136, 48, 296), (64, 32, 32), 3, 2, 2)
 
 
 def _two_case(blocks: int, stages: int, side: int) -> None:

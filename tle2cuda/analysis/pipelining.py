@@ -118,8 +118,6 @@ class Pipelined:
             cost time.
         asked: The stages that were asked for, or as many as there are iterations.
         follows_stores: Whether what the copy engine brings may have been stored in front of the loop.
-        is_issued_alone: Whether `overlapped` may be issued and waited for at different places: a `wgmma` of 16-bit types
-            whose operands lie as it takes them.
         is_filled_behind: Whether copies stand behind `overlapped`, into the stage that the product before it has read. It
             has done so behind the wait for it, without a barrier: one warpgroup waits for all of a product.
     """
@@ -141,7 +139,6 @@ class Pipelined:
     has_warpgroups: bool
     asked: int = 0
     follows_stores: bool = False
-    is_issued_alone: bool = False
     is_filled_behind: bool = False
 
     @property
@@ -285,7 +282,6 @@ class _Finder:
             any(self._is_by(_BY_DESCRIPTORS, op) for op in loop.regions[0].body if op.name == "dot"),
             wished,
             any(self._may_be_stored(staged) for staged in loads),
-            by_engine and overlapped is not None and self._is_issued_alone(overlapped, loads),
             is_filled_behind,
         )
 
@@ -410,10 +406,6 @@ class _Finder:
             if made not in staged:
                 return None
         return product
-
-    def _is_issued_alone(self, product: Op, loads: Sequence[Staged]) -> bool:
-        is_wide = any(dtype_of(v.type).bits != _HALF_BITS for v in product.operands[:2])
-        return self._reads_rows(product, loads) and not is_wide
 
     def _reads_rows(self, product: Op, loads: Sequence[Staged]) -> bool:
         """Whether a product is one `wgmma` of all of K whose operands have rows as long as a swizzle in the ring."""

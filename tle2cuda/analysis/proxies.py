@@ -29,9 +29,9 @@ from tle2cuda.analysis.accesses import Access
 from tle2cuda.analysis.hazards import ARRIVALS, Hazards, Item, Position, Sequence, bits
 from tle2cuda.analysis.placement import weight
 from tle2cuda.analysis.store_groups import pending_groups
-from tle2cuda.analysis.tasks import Uses, tasks, uses_of_task, walk_task
+from tle2cuda.analysis.tasks import Task, Uses, tasks, uses_of_task, walk_task
 from tle2cuda.ir.effects import ATOMIC, READ, WRITE, effects, is_barrier, is_product
-from tle2cuda.ir.nodes import DIVIDES, Op, Value
+from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Value
 from tle2cuda.ir.types import TileType
 
 Places = frozenset[Position]
@@ -128,6 +128,29 @@ def place_proxies(hazards: Hazards, barriers: Iterable[Position]) -> tuple[Place
         by_thread_0=within.by_thread_0,
     )
     return outside, replace(placed, pending=pending)
+
+
+def unsettled_roots(kernel: Kernel, overlay: Iterable[Value], task: Task | None = None) -> Mapping[Value, frozenset[Value]]:
+    """For allocations of one task that could share bytes: with which others that would need a further fence or wait."""
+    candidates = list(overlay)
+    hazards = Hazards(kernel, candidates, task)
+    through_async = {access.effect.root for access in hazards.accesses if access.effect.proxy == "async"}
+    engines = [root for root in candidates if root in through_async]
+    if not engines or not _lacks_any(hazards):
+        return {}
+    found: dict[Value, set[Value]] = {root: set() for root in candidates}
+    for a in engines:
+        for b in candidates:
+            if a is not b and b not in found[a] and _lacks_any(Hazards(kernel, [a, b], task)):
+                found[a].add(b)
+                found[b].add(a)
+    return {root: frozenset(others) for root, others in found.items()}
+
+
+def _lacks_any(hazards: Hazards) -> bool:
+    """Whether fences or waits are missing in shared memory, given the barriers that are in the kernel."""
+    _, within = place_proxies(hazards, ())
+    return bool(within.fences or within.waits or within.copies or within.barriers)
 
 
 class _Proxies:

@@ -409,7 +409,7 @@ def floor_divide(a: Any, b: Any) -> Any:
         raise DTypeMismatch(f"`//` takes integers, got {describe(x)} and {describe(y)}")
     common_shape("`//`", x, y)
     if dtype is BOOL:
-        return Tile(np.broadcast_to(x.data, np.broadcast_shapes(x.shape, y.shape)), BOOL)
+        return Tile(np.asarray(x.data | ~y.data), BOOL)  # by 0 all ones, too
     return Tile(_truncated_quotient(x.data, y.data), dtype)  # a part of a number, so that one that wrapped is not followed
 
 
@@ -419,7 +419,7 @@ def remainder(a: Any, b: Any) -> Any:
     x, y, dtype = pair(a, b, "`%`", division=True)
     common_shape("`%`", x, y)
     if dtype is BOOL:
-        return Tile(np.zeros(np.broadcast_shapes(x.shape, y.shape), np.bool_), BOOL)
+        return Tile(np.asarray(x.data & ~y.data), BOOL)  # by 0 the dividend
     if dtype.is_int():
         quotient = _truncated_quotient(x.data, y.data)
         return Tile(np.where(y.data == 0, x.data, x.data - quotient * y.data), dtype)

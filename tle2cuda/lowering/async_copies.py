@@ -163,6 +163,8 @@ class _Copy:
             if op.name == "ptr_add":
                 offsets.insert(0, op.operands[1])
             value = op.operands[0]
+        if still is None and is_tile(value) and self._home(value) is not None:
+            still = value
         return value, offsets, still or self.pointer
 
     def _home(self, value: Value) -> int | None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, SHAPE, VIEWS, is_tile
+from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import BufferType, PointerType, TileType
@@ -15,6 +16,7 @@ from tle2cuda.lowering import statements
 from tle2cuda.lowering.cexpr import RELATIONAL, Affine, C, negate
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Evaluator
+from tle2cuda.lowering.pipes import is_silent_release
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
 from tle2cuda.lowering.shared import first_element, row_major_strides
@@ -403,16 +405,18 @@ def _top_level(region: Region, op: Op) -> Op | None:
 
 def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
     """`if (...) { ... } else { ... }`; at the end of a kernel an early return."""
-    state.comment(op.span)
     then, other = op.regions
+    has_then = _does_something(state, then)
+    has_other = _does_something(state, other)
+    if not op.results and not has_then and not has_other:
+        return
+    state.comment(op.span)
     for result, *ways in zip(op.results, then.terminator.operands, other.terminator.operands, strict=True):
         if isinstance(result.type, BufferType) and _is_one_buffer(state, ways):
             _bind_buffer(state, result, ways[0])
         else:
             declare(state, result, "merged")
     condition = scalar_text(state, op.operands[0])
-    has_then = _does_something(then)
-    has_other = _does_something(other)
     if tail_of_kernel and has_other and not op.results:
         body = _arm(state, then, op) if has_then else None
         write(state.block, TEMPLATE, "early_return", BranchView(condition.text), op.span, then=body)
@@ -427,8 +431,11 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
     write(state.block, TEMPLATE, "branch", BranchView(condition.text), op.span, **bodies)
 
 
-def _does_something(region: Region) -> bool:
-    return len(region.ops) > 1 or bool(region.terminator.operands)
+def _does_something(state: State, region: Region) -> bool:
+    """Whether an arm yields values or has statements; giving back a stage that a barrier waits for is none."""
+    if region.terminator.operands:
+        return True
+    return not all(is_pure(op) or is_silent_release(state, op) for op in region.body)
 
 
 def _arm(state: State, region: Region, op: Op) -> Block:

@@ -82,9 +82,7 @@ def _wait_free(state: State, op: Op, ref: PipeRef) -> None:
         # A fresh barrier counts the phase in front of its first as over: the first lap waits for nobody.
         address, phase = barrier_address(state, ref.empty, stage), parity(state, lap, 1)
         text = wait_text(state, address, phase, bool(pipe_sharings(ref.op)))
-        if op.attrs.get("by_all"):
-            statements.evaluate(state.block, text, op.span)
-        elif op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
+        if op.name == "pipe_acquire" and op.attrs.get("elected") and not state.task.is_single:
             emit_elected_wait(state, op, text)
         else:
             condition = state.first_thread().text if op.attrs.get("elected") else ""
@@ -194,6 +192,11 @@ def emit_wait(state: State, op: Op) -> None:
             state.define_constant(is_closed, name, flag, op.span)
         state.scalars[is_closed] = C(name)
     _bind_slots(state, ref, tuple(slots), stage)
+
+
+def is_silent_release(state: State, op: Op) -> bool:
+    """Whether an operation gives a stage back and nobody arrives for it."""
+    return op.name == "pipe_release" and pipe_ref(state, op.operands[0]).empty is None
 
 
 def emit_release(state: State, op: Op) -> None:

@@ -14,8 +14,8 @@ from types import MappingProxyType
 from tle2cuda.analysis.slots import pipe_of
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.ir.effects import READ, Effect, Roots, effects, is_product
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Value, walk
-from tle2cuda.ir.rewrite import replace_ops
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Value, make_op, walk
+from tle2cuda.ir.rewrite import Rewriter, definitions, replace_ops
 from tle2cuda.ir.rules import scratch_operands, value_operands
 from tle2cuda.ir.types import BarrierType
 
@@ -23,6 +23,8 @@ WARPGROUPS = "warpgroups"
 """Arrivals of a release: by one thread of each warpgroup."""
 WARPS = "warps"
 """Arrivals of a release: by one thread of each warp, behind the others."""
+
+_FREE_REASON = "products have read the stage that is filled again"
 
 
 def released_by_few(
@@ -72,10 +74,8 @@ def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
 def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
     """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie.
 
-    Where one task fills a ring and reads it, all of its threads wait for a free stage (`by_all`), though thread 0 alone
-    fills it. Behind a loop of waiting in a branch of its own, warps would not be whole to ptxas, and the operands of each
-    product would be moved there from registers of threads (R2UR). None misses a phase: the next one ends behind a product
-    of the warpgroup, which each of its warps issues behind this wait.
+    Where the whole CTA fills a ring and reads it, it meets at a barrier before a stage is filled again, and nobody arrives
+    anywhere: `_Meetings`.
     """
     rings = {op.result: op for op in walk(kernel.body) if op.name == "pipe" and _is_engines_ring(op)}
     if not rings:
@@ -93,20 +93,62 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
         if not writers or not reading:
             continue
         if released_by_few(roots, fields, writers[0][0], {None: reading}, ordered) == {None: WARPGROUPS}:
-            released.add(pipe)
-            if writers[0][0].region is reading[0][0].region:
+            if writers[0][0].region is reading[0][0].region is kernel.body and not kernel.divisions:
                 own.add(pipe)
+                continue
+            released.add(pipe)
             arrivals[scratch_operands(op)[1]] = reading[0][0].warps // WARPGROUP_WARPS
 
     def change(op: Op) -> Op:
         if op.name == "alloc_barriers" and op.result in arrivals:
             return _with(op, arrivals=arrivals[op.result])
-        if op.name == "pipe_acquire" and pipe_of(op, roots) in own:
-            return _with(op, by_all=True)
         is_release = op.name == "pipe_release" and pipe_of(op, roots) in released
         return _with(op, arrivals=(WARPGROUPS,)) if is_release else op
 
-    return replace_ops(kernel, change) if released else kernel
+    kernel = replace_ops(kernel, change) if released else kernel
+    return _Meetings(kernel, {pipe: rings[pipe] for pipe in own}).kernel(kernel) if own else kernel
+
+
+class _Meetings(Rewriter):
+    """Puts barriers of the CTA in place of a ring's barriers for free stages.
+
+    Each warpgroup has waited for the products that read a stage, so that behind the barrier thread 0 may fill it. If it
+    waited for arrivals instead, in a loop of its own, warps would not be whole to ptxas behind it, and the operands of each
+    product would be moved to uniform registers one by one.
+    """
+
+    def __init__(self, kernel: Kernel, rings: Mapping[Value, Op]) -> None:
+        super().__init__()
+        self._roots = Roots(kernel)
+        self._definitions = definitions(kernel.body)
+        self._rings = rings
+        self._free = {scratch_operands(op)[1] for op in rings.values()}
+        self._is_met = False
+
+    def visit(self, op: Op) -> None:
+        if op.name == "alloc_barriers" and op.result in self._free:
+            return
+        if op.name == "pipe" and op.result in self._rings:
+            fewer = int(op.attrs["num_scratch"]) - 1
+            at = len(op.operands) - int(op.attrs["num_scratch"]) + 1
+            self.copy(_with(replace(op, operands=op.operands[:at] + op.operands[at + 1 :]), num_scratch=fewer))
+            return
+        inside = self._waits(op)
+        if inside and not self._is_met and (op.name == "pipe_acquire" or op.attrs.get("role") == "prologue"):
+            self.emit(make_op("barrier", (), (), {"reason": _FREE_REASON}, (), op.span))
+            self._is_met = True
+            self.copy(op)
+            self._is_met = False
+            return
+        self.copy(op)
+
+    def _waits(self, op: Op) -> bool:
+        """Whether an operation fills stages of such rings, or one inside of it does, that were filled before."""
+        if op.name == "pipe_acquire":
+            lap = self._definitions.get(op.operands[2])
+            is_first = lap is not None and lap.name == "constant" and lap.attrs["value"] == 0
+            return not is_first and pipe_of(op, self._roots) in self._rings
+        return any(self._waits(inner) for region in op.regions for inner in walk(region))
 
 
 def _is_engines_ring(op: Op) -> bool:

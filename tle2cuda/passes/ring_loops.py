@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.pipelining import Pipelined, Staged
 from tle2cuda.ir.constants import is_zero
-from tle2cuda.ir.nodes import Op, Value, make_op
+from tle2cuda.ir.nodes import Op, Value, make_op, walk
 from tle2cuda.ir.span import Span
 from tle2cuda.ir.types import (
     BOOL,
@@ -29,7 +29,6 @@ from tle2cuda.passes.ring_buffers import ring_of
 from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
-_FEWEST_FOR_EARLY = 4  # stages, of which two are in use
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
 
@@ -39,8 +38,6 @@ class RingLoop:
     Attributes:
         ahead: By how many iterations stages are filled ahead.
         is_split: Whether another partition fills the ring.
-        is_early: Whether stages are filled while two products are in flight, the one just issued and the one before: nobody
-            waits then for a stage to be free.
         is_for_products: Whether products name operands where they lie in the ring, instead of loading them.
     """
 
@@ -55,9 +52,9 @@ class RingLoop:
         self.iterations = Iterations(into, plan)
         self.addresses = Addresses(into, plan)
         self.is_split = is_split
-        self.is_early = plan.is_issued_alone and plan.capacity >= _FEWEST_FOR_EARLY and not is_split
-        self.is_for_products = is_for_products or self.is_early
-        self.ahead = plan.stages - (2 if self.is_early else 1)
+        self.is_for_products = is_for_products
+        self._turned_bases: dict[tuple[Value, tuple[int, ...]], Value] = {}
+        self.ahead = plan.stages - 1
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
         self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
 
@@ -67,6 +64,7 @@ class RingLoop:
 
     def start(self) -> tuple[Value, ...]:
         """Fill the first stages; returns what addresses of the iteration behind them depend on."""
+        self._turn_pointers()
         return self._prologue(self.start_of_first())
 
     def read(self) -> None:
@@ -181,10 +179,40 @@ class RingLoop:
             masks = [*operands[1:], into.make("splat", (condition,), type_, load.span)]
             operands[1:] = masks if len(masks) == 1 else [into.make("and", masks, type_, load.span)]
         if staged.is_turned:
-            operands = [self._turned(v, staged.order, load.span) for v in operands]
+            moved = self._turned_pointers(staged.addresses[0], staged.order, load.span)
+            operands = [moved, *(self._turned(v, staged.order, load.span) for v in operands[1:])]
         pointers, *masks = operands
         attrs = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
         into.emit(make_op("cp_async", (pointers, slot, *masks), (), attrs, span=load.span))
+
+    def _turn_pointers(self) -> None:
+        """Turn pointers that the loop only moves by scalars in front of it, for its first stages and those behind."""
+        inside = {*self.region.params, *(v for op in walk(self.region) for v in op.results)}
+        for staged in self.plan.loads:
+            base = staged.addresses[0]
+            while (step := self._step_by_scalar(base)) is not None:
+                base = step[0]
+            if staged.is_turned and staged.note is None and base not in inside:
+                self._turned_bases[base, staged.order] = self._turned(self.into[base], staged.order, staged.load.span)
+
+    def _step_by_scalar(self, pointers: Value) -> tuple[Value, Op] | None:
+        """Of pointers moved by a scalar: those it moves, and the operation that spreads the scalar."""
+        op = self.into.definitions.get(pointers)
+        made = self.into.definitions.get(op.operands[1]) if op is not None and op.name == "ptr_add" else None
+        return (op.operands[0], made) if op is not None and made is not None and made.name == "splat" else None
+
+    def _turned_pointers(self, old: Value, order: tuple[int, ...], span: Span) -> Value:
+        """Pointers of the loop as it was, turned and then moved by scalars: turned in front of it, where they are kept."""
+        into = self.into
+        if (found := self._turned_bases.get((old, order))) is not None:
+            return found
+        if (step := self._step_by_scalar(old)) is None:
+            return self._turned(into[old], order, span)
+        turned, made = self._turned_pointers(step[0], order, span), step[1]
+        assert isinstance(made.result.type, TileType)
+        type_ = TileType(shape_of(turned.type), made.result.type.element)
+        offset = into.make("splat", (into[made.operands[0]],), type_, span)
+        return into.make("ptr_add", (turned, offset), turned.type, span, turned.name)
 
     def _turned(self, value: Value, order: tuple[int, ...], span: Span) -> Value:
         type_ = value.type
@@ -270,11 +298,6 @@ class RingLoop:
         for op in self.region.body:
             if op in slots:
                 self.read_from(*slots[op])
-            elif op is plan.overlapped and self.is_early:
-                product = self.issue(op, self._stage_of(op.operands[0], slots), into[op.operands[2]], slots)
-                following = self._fill(free, later, further)
-                into.bind(op.result, self.awaited(product, 1))
-                self._release_before(number, induction)
             elif op is plan.overlapped:
                 self._product(op, "may_overlap")
                 if plan.has_barriers:
@@ -355,10 +378,6 @@ class RingLoop:
         into = self.into
         if count is not None and self.turn is not None:
             into.turns.set(self.plan, count)
-        if self.is_early:
-            assert self.plan.overlapped is not None
-            result = self.loop.results[self.region.terminator.operands.index(self.plan.overlapped.result)]
-            into.bind(result, self.awaited(result, 0))
         if self.plan.overlapped is not None and count is not None:
             self._release_last(count, self.iterations.has_any())
 
@@ -389,6 +408,8 @@ class RingLoop:
 
     def _later(self, induction: Value, number: Value, ahead: int) -> Callable[[int], When]:
         """The iteration so far ahead of the one that the loop is in, and those behind it."""
+        if self.turn is not None and self.iterations.count is not None:  # numbers of this run of the loop alone
+            number = self.into.make("sub", (number, self.turn), I32, self.span)
         nearest = self.iterations.later(induction, number, ahead) if ahead else (induction, induction)
         return lambda further: self.iterations.later(induction, number, ahead + further) if further else nearest
 

@@ -19,6 +19,7 @@ from types import MappingProxyType
 
 from tle2cuda.analysis.hazards import unordered_roots
 from tle2cuda.analysis.liveness import LiveRange, liveness
+from tle2cuda.analysis.proxies import unsettled_roots
 from tle2cuda.analysis.tasks import Task, tasks, walk_task
 from tle2cuda.errors import OutOfResources
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
@@ -90,10 +91,12 @@ def run(kernel: Kernel) -> Kernel:
     scratch = [op.result for op in allocations if _is_scratch(op)]
     owners = [(task, _scratch_of(task)) for task in tasks(kernel)]
     rings = frozenset(op.result for op in allocations if op.attrs.get("is_ring"))
-    apart = {task: _apart(kernel, own, task) for task, own in owners}
+    apart = {task: _apart(kernel, own, task, rings) for task, own in owners}
     groups = [group for task, own in owners for group in _union_groups(own, ranges, _without(apart[task], rings))]
     mapped = _assign(kernel, allocations, groups)
-    if any(_needs_barrier(group, apart[task]) for task, _ in owners for group in groups):
+    if any(_needs_barrier(group, apart[task]) for task, _ in owners for group in groups) or any(
+        rings & set(group) for group in groups if len(group) > 1
+    ):
         mapped = barriers.run(mapped)
     if shared_map(mapped).total_bytes > limit and len(scratch) > 1:
         tight = _assign(kernel, allocations, [group for _, own in owners for group in _union_groups(own, ranges, {})])
@@ -117,9 +120,15 @@ def _scratch_of(task: Task) -> list[Value]:
     return [op.result for op in walk_task(task.region) if _is_scratch(op)]
 
 
-def _apart(kernel: Kernel, scratch: Sequence[Value], task: Task) -> Mapping[Value, frozenset[Value]]:
-    """Which scratch of a task must not share bytes with which, lest a further barrier be needed."""
-    return unordered_roots(kernel, scratch, task) if len(scratch) > 1 else {}
+def _apart(
+    kernel: Kernel, scratch: Sequence[Value], task: Task, rings: frozenset[Value]
+) -> Mapping[Value, frozenset[Value]]:
+    """Which scratch of a task must not share bytes with which, lest a further barrier or wait be needed."""
+    if len(scratch) <= 1:
+        return {}
+    unordered = unordered_roots(kernel, scratch, task)
+    unsettled = unsettled_roots(kernel, [root for root in scratch if root not in rings], task)
+    return {root: others | unsettled.get(root, frozenset()) for root, others in unordered.items()}
 
 
 def shared_map(kernel: Kernel) -> SharedMap:
