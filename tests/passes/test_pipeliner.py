@@ -95,6 +95,13 @@ def test_chained_products_overlap() -> None:
     assert loop[:place].count("__syncthreads()") == 1
 
 
+def test_chained_products_overlap_where_that_pays() -> None:
+    """With 192 registers of sums and weights: where a thread has 32 scores, not where it has 64."""
+    for sizes, overlap in (("256,128,64", True), ("128,128,128", False)):
+        signature = f"*fp16:16,*fp16:16,*fp16:16,*fp16:16,i32,fp32,False,{sizes}"
+        assert ("wgmma_wait<1>();" in emitted(attention, signature, arch="sm_90a", num_warps=8)) == overlap, sizes
+
+
 def test_one_stage_loads_where_it_stands() -> None:
     source = product(num_stages=1)
     assert "cp_async" not in source
