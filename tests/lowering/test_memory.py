@@ -122,7 +122,7 @@ def flattened(x, out, n, N: tl.constexpr):
     buffer = tle.gpu.alloc([2, N // 2], dtype=tl.int32)
     flat = buffer.reshape([N])
     tl.store(tle.gpu.local_ptr(flat, (i,)), tl.load(x + i))
-    tl.store(out + i, tl.load(tle.gpu.local_ptr(buffer.reshape([N]), (i,))))
+    tl.store(out + i, tl.load(tle.gpu.local_ptr(buffer, (i // (N // 2), i % (N // 2)))))
 
 
 @tle2cuda.jit

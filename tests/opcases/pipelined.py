@@ -60,6 +60,21 @@ def ring_once(x, out, n, SIDE: tl.constexpr):
 
 
 @tle2cuda.jit
+def ring_once_products(x, q, out, n, SIDE: tl.constexpr):
+    """The same with barriers that the loop needs for itself."""
+    i = tl.arange(0, SIDE)
+    at = i[:, None] * SIDE + i[None, :]
+    left = tl.load(q + at)
+    total = tl.zeros((SIDE, SIDE), tl.float32)
+    for start in tl.range(0, min(n, SIDE), SIDE, num_stages=3):
+        near = tl.load(x + start + at)
+        far = tl.load(x + start + SIDE * SIDE + at)
+        scores = tl.dot(left, tl.trans(near)) + tl.dot(left, tl.trans(far))
+        total += tl.dot(scores.to(x.dtype.element_ty), near) + tl.trans(far)
+    tl.store(out + at, total)
+
+
+@tle2cuda.jit
 def ring_others(x, y, rows, out, n, COUNT: tl.constexpr, STAGES: tl.constexpr):
     """Rings whose masked-off elements are other numbers than 0, of loads that go on at different rates."""
     i = tl.arange(0, COUNT)
@@ -239,6 +254,26 @@ _case(
     (1,),
     lambda rng: {"x": _small(rng, (32, 32), np.float32), "out": poison((32, 32), np.float32), "n": 5},
     lambda inputs: {"out": inputs["x"].T},
+    SIDE=32,
+)
+
+
+def _once_products(inputs: Inputs) -> Mapping[str, Array]:
+    near, far = inputs["x"].astype(np.float32)
+    return {"out": inputs["q"].astype(np.float32) @ (near + far).T @ near + far.T}
+
+
+_case(
+    "ring_once_products",
+    ring_once_products,
+    (1,),
+    lambda rng: {
+        "x": rng.integers(-1, 2, (2, 32, 32)).astype(BF16),
+        "q": rng.integers(-1, 2, (32, 32)).astype(BF16),
+        "out": poison((32, 32), np.float32),
+        "n": 7,
+    },
+    _once_products,
     SIDE=32,
 )
 

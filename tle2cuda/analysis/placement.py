@@ -124,8 +124,9 @@ class _Placement:
                 options += [self._circle(item, position, frozenset({start})) for start in starts]
             # A barrier in front of the loop is too early for copies that its iterations wait for.
             behind = self.hazards.behind_barrier(pending)
-            if behind and all(self._clashes(item, position, behind, places) for places in options):
-                options = [self._circle(item, position, _NONE, behind)]
+            if behind and self._clashes(item, position, behind, options[0]):
+                options.append(self._circle(item, position, _NONE, behind))
+                options = [places for places in options if not self._clashes(item, position, behind, places)] or options
             plans = [self._behind(item, position, pending, places) for places in options]
             self._loops[key] = min(plans, key=lambda plan: self._whole_cost(plan, position))
         return self._loops[key]

@@ -26,6 +26,7 @@ from tle2cuda.lowering.cexpr import (
     C,
     Expr,
     K,
+    call,
     deps_of,
     static_cast,
     ternary,
@@ -295,7 +296,14 @@ class Evaluator:
         """Element of one of the tiles that `concat` and `insert` choose from."""
         choice = self.choice(op, grid, k_zero)
         texts = [self.typed(value, inner, k_zero) for value, inner in choice.arms]
-        return ternary(choice.condition, texts[0], texts[1]) if choice.condition is not None else texts[0]
+        if choice.condition is None:
+            return texts[0]
+        element = element_of(op.results[0].type)
+        is_object = isinstance(element, DType) and element.is_floating() and element.bits < 32
+        if is_object and not choice.condition.deps and all(text.text.endswith("]") for text in texts):
+            # Of elements of arrays that are objects of a class, `?:` would choose the address: into local memory.
+            return call(self.state.helper("choose"), choice.condition, *texts)
+        return ternary(choice.condition, texts[0], texts[1])
 
     def choice(self, op: Op, grid: Grid, k_zero: bool) -> Choice:
         """Which tile `concat` or `insert` takes its element of."""
