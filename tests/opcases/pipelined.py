@@ -108,6 +108,25 @@ def ring_moved(x, y, table, out, first, last, step, COUNT: tl.constexpr, STAGES:
 
 
 @tle2cuda.jit
+def ring_exchanged(x, a, b, out, last, COUNT: tl.constexpr, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """Pointers that lie otherwise than their copies, made behind a product of an operand that is written down before it."""
+    i, k = tl.arange(0, COUNT), tl.arange(0, SIDE)
+    near = x + i
+    total = tl.zeros((COUNT,), tl.float32)
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, last, num_stages=STAGES):
+        total = total * 0.5 + tl.load(near)
+        left = tl.load(a + (step * SIDE + k[:, None]) * SIDE + k[None, :])
+        right = tl.load(b + (step * SIDE + k[None, :]) * SIDE + k[:, None])
+        acc = tl.dot((left * 0.5).to(tl.float16), right, acc)
+        if last > 2:
+            near += COUNT
+        else:
+            near += 2 * COUNT
+    tl.store(out + k[:, None] * SIDE + k[None, :], acc + tl.sum(total))
+
+
+@tle2cuda.jit
 def ring_in_loop(a, b, out, tiles, K, STAGES: tl.constexpr, SIDE: tl.constexpr):
     """A pipelined loop inside of a loop over tiles: the ring begins anew for each of them, and what it holds is old."""
     i = tl.arange(0, SIDE)
@@ -442,3 +461,22 @@ for _first, _last, _step, _stages in (
     (4, 4, 3, 3), (1, 2, 5, 3), (0, 17, 6, 4), (2, 30, 6, 2), (3, 10, 1, 3),
 ):  # fmt: skip
     _moved_case(_first, _last, _step, _stages)
+
+
+def _exchanged_case(steps: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        x, (a, b) = _small(rng, (2 * steps, 64), np.float32), (_small(rng, (steps * side, side), np.float16) for _ in "ab")
+        return {"x": x, "a": a, "b": b, "out": poison((side, side), np.float32), "last": steps}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        x, a, b = (inputs[name].astype(np.float64) for name in "xab")
+        rows = x[: steps * (1 if steps > 2 else 2) : 1 if steps > 2 else 2].sum(1)
+        total = sum(row * 0.5 ** (steps - 1 - number) for number, row in enumerate(rows))
+        parts = (slice(start, start + side) for start in range(0, steps * side, side))
+        return {"out": (total + sum(a[p] * 0.5 @ b[p].T for p in parts)).astype(np.float32)}
+
+    _case(f"ring_exchanged_{steps}_{stages}_{side}", ring_exchanged, (1,), make, want, COUNT=64, STAGES=stages, SIDE=side)
+
+
+_exchanged_case(5, 3, 64)
+_exchanged_case(2, 2, 32)

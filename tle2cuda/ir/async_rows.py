@@ -201,6 +201,7 @@ _row(
         "multicast": maybe(INTS),
         "peers": maybe(TEXTS),
         "is_ring": maybe(FLAG),
+        "overlaps": maybe(FLAG),
         "asked": maybe(NATURAL),
         "in_groups": maybe(FLAG),
     },

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, SHAPE, VIEWS, is_tile
-from tle2cuda.ir.legality import is_pure
+from tle2cuda.ir.effects import is_barrier
+from tle2cuda.ir.legality import is_pure, scratch_operands
 from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import BufferType, PointerType, TileType
@@ -43,7 +44,8 @@ def _copies_behind(state: State, ops: tuple[Op, ...], number: int) -> tuple[Op, 
     """The operations that load ahead directly behind a product that may hold them, up to the commit.
 
     A product of warpgroups holds whatever does not read it, as it stands at the same place; one by `mma.sync` holds them in
-    a loop of its own, so that nothing they define may be read behind it.
+    a loop of its own, so that nothing they define may be read behind it. Neither holds what exchanges data between threads:
+    scratch for that may share bytes with its operands, which it still reads, and no barrier tells when it has.
     """
     if not ops[number].attrs.get("holds_copies"):
         return ()
@@ -53,6 +55,8 @@ def _copies_behind(state: State, ops: tuple[Op, ...], number: int) -> tuple[Op, 
         found.append(op)
         if op.name == "pipe_commit":
             return tuple(found)
+        if _exchanges(op):
+            break
         if is_of_warpgroups:
             if ops[number].result in (*op.operands, *(v for region in op.regions for v in captured_values(region))):
                 break
@@ -61,6 +65,12 @@ def _copies_behind(state: State, ops: tuple[Op, ...], number: int) -> tuple[Op, 
         if op.name != "pipe_acquire" and not op.attrs.get("is_guard") and not is_spelled_elsewhere:
             break
     return ()
+
+
+def _exchanges(op: Op) -> bool:
+    """Whether an operation has threads meet, or moves data through scratch."""
+    inside = (inner for region in op.regions for inner in walk(region))
+    return any(is_barrier(each) or scratch_operands(each) for each in (op, *inside))
 
 
 def emit_tail(state: State, ops: tuple[Op, ...]) -> None:

@@ -74,8 +74,8 @@ def _are_apart(some: Sequence[Effect], others: Sequence[Effect]) -> bool:
 def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
     """The kernel with such releases of the pipeliner's rings: layouts tell which products read them where they lie.
 
-    Where the whole CTA fills a ring and reads it, it meets at a barrier before a stage is filled again, and nobody arrives
-    anywhere: `_Meetings`.
+    Where the whole CTA fills a ring and reads it, and a product is in flight, it meets at a barrier before a stage is
+    filled again, and nobody arrives anywhere: `_Meetings`. Without one in flight, warpgroups go on apart.
     """
     rings = {op.result: op for op in walk(kernel.body) if op.name == "pipe" and _is_engines_ring(op)}
     if not rings:
@@ -93,7 +93,8 @@ def with_releases_by_warpgroups(kernel: Kernel) -> Kernel:
         if not writers or not reading:
             continue
         if released_by_few(roots, fields, writers[0][0], {None: reading}, ordered) == {None: WARPGROUPS}:
-            if writers[0][0].region is reading[0][0].region is kernel.body and not kernel.divisions:
+            is_of_cta = writers[0][0].region is reading[0][0].region is kernel.body and not kernel.divisions
+            if is_of_cta and op.attrs.get("overlaps"):
                 own.add(pipe)
                 continue
             released.add(pipe)

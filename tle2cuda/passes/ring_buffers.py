@@ -38,6 +38,8 @@ def ring_of(into: Writer, plan: Pipelined, is_for_products: bool) -> Value:
     }
     if not plan.has_barriers:
         attrs["restarts"] = True
+    if plan.overlapped is not None:
+        attrs["overlaps"] = True  # a product is in flight while stages are filled
     op = make_op("pipe", tuple(buffers), (type_,), attrs, (), plan.loop.span, ("ring",))
     if plan.has_barriers:
         into.rings.append(op)  # whose barriers go on where the loop runs again
