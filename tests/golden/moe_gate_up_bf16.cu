@@ -87,18 +87,6 @@ __device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
     #pragma unroll
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
 }
-template <int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
-{
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
-}
-template <typename Half, int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
-{
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
-}
 
 // Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
 // branches.

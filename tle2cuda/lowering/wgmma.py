@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.nodes import Op, Region, Value
-from tle2cuda.ir.types import F32, BufferType
+from tle2cuda.ir.types import F32, BufferType, DType, dtype_of
 from tle2cuda.layout import (
     DescriptorForm,
     Layout,
@@ -141,13 +141,14 @@ def keep_sums(state: State, value: Value, op: Op) -> None:
     """`keep_sums(acc);` where a loop of products begins or ends, so that its sums stay in their registers."""
     registers = state.registers.get(value)
     if registers is not None:
-        keep_sums_of(state, registers, op)
+        keep_sums_of(state, registers, dtype_of(value.type), op)
 
 
-def keep_sums_of(state: State, registers: Registers, op: Op) -> None:
+def keep_sums_of(state: State, registers: Registers, dtype: DType, op: Op) -> None:
     """The same for registers, also where sums are copied or computed in front of a product."""
     if registers.vec == _PAIR_ELEMENTS and registers.runs > 1:
-        statements.evaluate(state.block, f"{state.helper('keep_sums')}({registers.name})", op.span)
+        keeper = "keep_half_sums" if dtype.bits == 16 else "keep_int_sums" if dtype.is_int() else "keep_sums"
+        statements.evaluate(state.block, f"{state.helper(keeper)}({registers.name})", op.span)
 
 
 def buffer_start(state: State, buffer: Value) -> str:
@@ -214,7 +215,7 @@ class _Product(Product):
         ):
             state.helper(used)
         if self.is_awaited and parts == 1 and not starts_from_0 and not self._is_carried_alone():
-            keep_sums_of(state, sums, self.op)
+            keep_sums_of(state, sums, dtype_of(self.op.results[0].type), self.op)
         write(state.block, TEMPLATE, "product", view, self.op.span)
         if behind is not None:
             self._copy_meanwhile(behind, pending)

@@ -31,34 +31,6 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 // twin:
 template <int PENDING>
 __device__ __forceinline__ void wgmma_wait() { tle2cuda_emulator::tle2cuda_wgmma_wait(PENDING, __LINE__); }
-// defines: keep_sums
-// needs: vector
-// An empty asm: to the compiler these sums change here. Else it may copy or compute some while products are in flight, whose
-// registers nothing may touch (PTX ISA, wgmma.mma_async), and each product would wait for the one before (ptxas, C7511, C7514,
-// C7515, C7520).
-template <int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT])
-{
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+f"(sums[i][0]), "+f"(sums[i][1]));
-}
-template <int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<int, 2> (&sums)[COUNT])
-{
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(sums[i][0]), "+r"(sums[i][1]));
-}
-template <typename Half, int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<Half, 2> (&sums)[COUNT])
-{
-    #pragma unroll
-    for (int i = 0; i < COUNT; ++i) asm volatile("" : "+r"(reinterpret_cast<unsigned&>(sums[i])));
-}
-// twin:
-template <int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<float, 2> (&sums)[COUNT]) { (void)sums; }
-template <typename T, int COUNT>
-__device__ __forceinline__ void keep_sums(Vector<T, 2> (&)[COUNT]) {}
 // defines: store_matrices
 // needs: shared_address vector
 // Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
