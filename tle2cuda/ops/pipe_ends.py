@@ -187,7 +187,9 @@ class PipeFacts(Compound):
     @property
     def info(self) -> PipeInfo:
         """The pipe."""
-        raise NotImplementedError
+        info = self._static_
+        assert isinstance(info, PipeInfo)
+        return info
 
     @property
     def capacity(self) -> int:
@@ -299,13 +301,6 @@ class pipe_writer(_Endpoint):
     """The end of a pipe that fills stages."""
 
     __slots__ = ()
-
-    @property
-    def info(self) -> PipeInfo:
-        """The pipe."""
-        info = self._static_
-        assert isinstance(info, PipeInfo)
-        return info
 
     @property
     def _described_(self) -> str:

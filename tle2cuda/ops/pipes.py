@@ -21,13 +21,6 @@ class pipe_value(PipeFacts):
     __slots__ = ()
 
     @property
-    def info(self) -> PipeInfo:
-        """What is known of it."""
-        info = self._static_
-        assert isinstance(info, PipeInfo)
-        return info
-
-    @property
     def readers(self) -> tuple[str, ...] | None:
         """Names of the readers; None for one without a name."""
         return self.info.readers
