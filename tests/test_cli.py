@@ -256,6 +256,21 @@ def test_unwritable_dump(capsys: Any, kernel_file: Path, tmp_path: Path) -> None
     assert (code, err) == (2, f"tle2cuda: cannot write {target}: No such file or directory\n")
 
 
+def test_folder_of_a_dump_is_looked_for_before_the_file_runs(capsys: Any, tmp_path: Path) -> None:
+    path, target = tmp_path / "raises.py", tmp_path / "no" / "add.cu"
+    path.write_text("raise RuntimeError('it ran')\n")
+    code, out, err = run(capsys, "compile", f"{path}::add", "--signature", "i32", f"--dump-cu={target}")
+    assert (code, out, err) == (2, "", f"tle2cuda: cannot write {target}: No such file or directory\n")
+
+
+def test_another_name_in_cuda_is_told(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "letters.py"
+    path.write_text("import triton\nimport triton.language as tl\n\n@triton.jit\ndef k(x):\n    tl.store(x, 1)\n")
+    code, out, err = run(capsys, "compile", f"{path}::k", "--signature", "*i32", "--dump-cu")
+    assert (code, err) == (0, "tle2cuda: `k` is called `k_` in CUDA, which has other uses for its name\n")
+    assert "\nk_(int* x)\n" in out
+
+
 def test_syntax_error(capsys: Any, tmp_path: Path) -> None:
     path = tmp_path / "broken.py"
     path.write_text("def add(x):\n    return x +\n")
@@ -531,7 +546,8 @@ def test_real_kernel_with_a_wrong_signature(capsys: Any, tmp_path: Path) -> None
         "tle2cuda: the signature of add has 3 entries, expected 5\n"
         "  parameters without a constant: x, y, out, n, BLOCK\n"
         "  entries: *fp32, *fp32, i32\n"
-        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr\n"
+        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr "
+        "(constants= and --constants take it, too)\n"
     )
 
 

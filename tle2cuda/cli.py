@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import re
@@ -286,6 +287,10 @@ def _compile_served(options: argparse.Namespace) -> int:
         dump_ir=_ALL_PASSES if options.dump_ir else None,
         **extra,
     )
+    _, is_named, name = options.kernel.rpartition("::")
+    emitted_name = emitted.contract.kernel_name
+    if is_named and name != emitted_name:
+        print(f"tle2cuda: `{name}` is called `{emitted_name}` in CUDA, which has other uses for its name", file=sys.stderr)
     return _show(emitted, options)
 
 
@@ -394,6 +399,10 @@ def _check_options(options: argparse.Namespace) -> None:
                     help="put PATH::KERNEL before --constants",
                 )
         raise ArgumentError("the kernel is missing", help="name it as PATH::KERNEL, such as add.py::add")
+    for name in _DUMPS:
+        target = getattr(options, f"dump_{name}")
+        if target not in (None, _STDOUT) and not Path(target).parent.is_dir():
+            raise ArgumentError(f"cannot write {target}: {os.strerror(errno.ENOENT)}")
     if options.grid is not None and options.inputs is None:
         raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
     parse_target(options.arch)

@@ -17,6 +17,7 @@ from tests.emulator.handwritten import handwritten
 from tle2cuda.emulator import emulate, toolchain
 from tle2cuda.errors import ArgumentError, DeviceCodeError, EmulationError, LaunchError, ToolchainError
 from tle2cuda.runtime import device
+from tle2cuda.runtime.cache import CacheWarning
 
 
 @tle2cuda.jit
@@ -339,3 +340,10 @@ def test_a_cache_that_cannot_be_written_is_no_obstacle(tmp_path: pathlib.Path, m
 def test_importing_the_emulator_is_light() -> None:
     code = "import sys, tle2cuda.emulator; print([m for m in ('numpy', 'cupy', 'jinja2') if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+
+
+def test_a_cache_that_cannot_be_written_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_CACHE_DIR", "/dev/null/cache")
+    with pytest.warns(CacheWarning, match="/dev/null/cache cannot be written: the emulator is built anew in every process"):
+        folder = toolchain._private_directory.__wrapped__()
+    folder.rmdir()

@@ -102,7 +102,8 @@ WRONG = [
         "the signature of add has 2 entries, expected 4 to 5\n"
         "  parameters without a constant: x, y, n, BLOCK, SCALE\n"
         "  entries: *fp32, i32\n"
-        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr",
+        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr "
+        "(constants= and --constants take it, too)",
     ),
     (
         "*fp32, *fp32, i32, 1, 1, 1",
@@ -110,7 +111,8 @@ WRONG = [
         "the signature of add has 6 entries, expected 4\n"
         "  parameters without a constant: x, y, n, BLOCK\n"
         "  entries: *fp32, *fp32, i32, 1, 1, 1\n"
-        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr",
+        "  help: give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr "
+        "(constants= and --constants take it, too)",
     ),
     (
         "*fp23, *fp32, i32, 1024",

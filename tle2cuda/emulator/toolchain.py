@@ -20,7 +20,8 @@ from pathlib import Path
 
 from tle2cuda.emulator.translate import architecture_macro, translation_unit
 from tle2cuda.errors import DeviceCodeError, ToolchainError
-from tle2cuda.runtime.cache import default_cache_dir, digest
+from tle2cuda.runtime.cache import CacheWarning, default_cache_dir, digest
+from tle2cuda.runtime.frames import warn_user
 from tle2cuda.runtime.waiting import waiting
 from tle2cuda.version import __version__
 
@@ -176,7 +177,7 @@ def build_runner() -> Path:
         for path in objects:
             path.unlink()
 
-    with waiting("building the emulator, once: about 20 s"):
+    with waiting("building the emulator, once: 20 s and more"):
         return _cached(key, "runner", build)[0]
 
 
@@ -288,6 +289,11 @@ def _private_directory() -> Path:
     """A folder of this process alone, removed when it ends."""
     import atexit
 
+    warn_user(
+        f"{default_cache_dir()} cannot be written: the emulator is built anew in every process, which takes 20 s and more "
+        "(set TLE2CUDA_CACHE_DIR to a writable directory)",
+        CacheWarning,
+    )
     path = Path(tempfile.mkdtemp(prefix="tle2cuda-emulator-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
     return path

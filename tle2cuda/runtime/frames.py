@@ -55,8 +55,23 @@ def hide_frames(error: BaseException) -> None:
     """
     error.__traceback__ = user_frames(error.__traceback__)
     error.__suppress_context__ = True
+    _hide_causes(error)
     if sys.version_info < (3, 11):
         raise error
+
+
+def _hide_causes(error: BaseException) -> None:
+    """Leaves of what led to an error the exceptions of the user's code, such as a host function's, with its frames.
+
+    The error's own text tells of the others: this package raised and caught them.
+    """
+    while (cause := error.__cause__) is not None:
+        cause.__traceback__ = user_frames(cause.__traceback__)
+        cause.__suppress_context__ = True
+        if cause.__traceback__ is None:
+            error.__cause__ = cause.__cause__
+        else:
+            error = cause
 
 
 def warn_user(message: str, category: type[Warning], fallback: tuple[str, int] | None = None) -> None:

@@ -418,7 +418,8 @@ def assign_entries(
             f"parameters without a constant: {', '.join(p.name for p in open_parameters)}",
             f"entries: {', '.join(entries)}",
         ),
-        help="give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr",
+        help="give one entry per parameter: a type such as *fp32:16 or i32, or the value of a constexpr (constants= and "
+        "--constants take it, too)",
     )
 
 
