@@ -6,20 +6,18 @@ So it is asked when a launch finds such an error, and its text is taken when it 
 
 from __future__ import annotations
 
-import os
-import pathlib
 import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from tle2cuda.eager.places import span_of
 from tle2cuda.errors import CompilationError, InvalidArgument, InvalidType, KernelError, UndefinedName
+from tle2cuda.runtime.frames import is_ours
 
 if TYPE_CHECKING:
     from tle2cuda.eager.functions import Session
     from tle2cuda.ir.span import Span
 
-_PACKAGE = str(pathlib.Path(__file__).resolve().parents[1]) + os.sep
 _AS: tuple[tuple[type[Exception], type[CompilationError]], ...] = (
     (NameError, UndefinedName),
     (AttributeError, UndefinedName),
@@ -97,7 +95,7 @@ def _is_of_kernel(traceback: types.TracebackType | None, session: Session) -> bo
     innermost = None
     while traceback is not None:
         code = traceback.tb_frame.f_code
-        if not code.co_filename.startswith(_PACKAGE):
+        if not is_ours(code):
             innermost = code
         traceback = traceback.tb_next
     return innermost in session.codes

@@ -7,15 +7,14 @@ barriers go on.
 
 from __future__ import annotations
 
-import os
-import pathlib
 import sys
 from collections.abc import Hashable, Iterable, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
+from tle2cuda.runtime.frames import is_ours
+
 _Made = TypeVar("_Made")
-_PACKAGE = str(pathlib.Path(__file__).resolve().parents[1]) + os.sep
 
 
 class Sites:
@@ -35,7 +34,7 @@ class Sites:
         frame: FrameType | None = sys._getframe(1)
         calls: list[Hashable] = []
         while frame is not None:
-            if not frame.f_code.co_filename.startswith(_PACKAGE):
+            if not is_ours(frame.f_code):
                 calls.append((frame.f_code, frame.f_lasti))
             frame = frame.f_back
         return self.outer, tuple(calls), tuple(self._repetitions)
@@ -59,6 +58,6 @@ class Sites:
 def in_user_text(frame: FrameType) -> FrameType | None:
     """The innermost frame from `frame` outwards that is not of this package."""
     found: FrameType | None = frame
-    while found is not None and found.f_code.co_filename.startswith(_PACKAGE):
+    while found is not None and is_ours(found.f_code):
         found = found.f_back
     return found

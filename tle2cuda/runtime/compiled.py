@@ -220,7 +220,7 @@ def compiled_kernel_class() -> Any:
         @property
         def packed_metadata(self) -> tuple[int, int, int]:
             """Warps, CTAs of a program, and bytes of shared memory, as Triton's launchers take them."""
-            return (self.metadata.num_warps, self.metadata.num_ctas, self.metadata.shared)
+            return self.metadata.packed
 
         @property
         def hash(self) -> str:

@@ -25,6 +25,7 @@ from tle2cuda.targets import DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, MAX_THREA
 
 if TYPE_CHECKING:
     from tle2cuda.jit_function import JitFunction
+    from tle2cuda.runtime.metadata import KernelMetadata
 
 _REMEMBERED_GRIDS = 1024
 
@@ -171,7 +172,7 @@ class HostLaunch:
         return self.contract.kernel_name
 
     @property
-    def metadata(self) -> Any:
+    def metadata(self) -> KernelMetadata:
         """What Triton's launch metadata tells; needs no CUDA."""
         from tle2cuda.runtime.metadata import make_metadata
 
@@ -185,8 +186,7 @@ class HostLaunch:
     @property
     def packed_metadata(self) -> tuple[int, int, int]:
         """Warps, CTAs of a program, and bytes of shared memory, as Triton's launchers take them."""
-        metadata = self.metadata
-        return (metadata.num_warps, metadata.num_ctas, metadata.shared)
+        return self.metadata.packed
 
     @property
     def shared(self) -> int:

@@ -54,6 +54,11 @@ class KernelMetadata(NamedTuple):
     warp_size: int = WARP_THREADS
     triton_version: str = LANGUAGE_LEVEL
 
+    @property
+    def packed(self) -> tuple[int, int, int]:
+        """Warps, CTAs of a program, and bytes of shared memory, as Triton's launchers take them."""
+        return (self.num_warps, self.num_ctas, self.shared)
+
 
 def make_metadata(
     contract: LaunchContract,
