@@ -293,17 +293,6 @@ def histogram_in_loop(x, out, n, BINS: tl.constexpr, BLOCK: tl.constexpr):
     tl.store(out + tl.arange(0, BINS), tl.cumsum(counts, axis=0))
 
 
-@tle2cuda.jit
-def many_sums(x, columns, largest, rows_out, place, m, M: tl.constexpr, N: tl.constexpr):
-    """More elements a thread than it has registers, all of them reduced and nothing else."""
-    rows, cols = tl.arange(0, M), tl.arange(0, N)
-    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=(rows < m)[:, None], other=0)
-    tl.store(columns + cols, tl.sum(value * value, axis=0))
-    tl.store(largest + cols, tl.max(value, axis=0))
-    tl.store(rows_out + rows, tl.sum(value, axis=1))
-    tl.store(place, tl.argmin(tl.reshape(value, (M * N,)), 0))
-
-
 # ---- what they reduce with ------------------------------------------------------------------------------------------
 
 
@@ -474,6 +463,17 @@ _SHAPES_2D = (
     *((16, 64, 4), (64, 16, 4), (2, 4, 4), (128, 2, 4), (1, 256, 4), (256, 1, 2), (4, 1024, 8), (32, 32, 1)),
     (64, 256, 4),  # enough rows for each warp to have its own
 )
+
+
+@tle2cuda.jit
+def many_sums(x, columns, largest, rows_out, place, m, M: tl.constexpr, N: tl.constexpr):
+    """More elements a thread than it has registers, all of them reduced and nothing else."""
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=(rows < m)[:, None], other=0)
+    tl.store(columns + cols, tl.sum(value * value, axis=0))
+    tl.store(largest + cols, tl.max(value, axis=0))
+    tl.store(rows_out + rows, tl.sum(value, axis=1))
+    tl.store(place, tl.argmin(tl.reshape(value, (M * N,)), 0))
 
 
 def _register_many_sums() -> None:
