@@ -166,7 +166,10 @@ REPEATED_SHARE = 16  # one in so many tokens' choices may be of an expert that a
 
 
 def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool:
-    """Whether `fused_moe_few` can compute the layer, which takes sm_90 and whole panels, and tokens are so few that hardly any two share an expert."""
+    """Whether `fused_moe_few` can compute the layer and tokens are so few that hardly any two share an expert.
+
+    It takes sm_90, 16-bit weights without gaps, and whole panels of both inner sizes.
+    """
     (tokens, top_k), (experts, size, inner) = topk_ids.shape, w_down.shape
     fits = inner % WIDTH == 0 and size % WIDTH == 0 and REPEATED_SHARE * (int(tokens) - 1) * int(top_k) <= experts
     whole = all(
