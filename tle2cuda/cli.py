@@ -148,7 +148,7 @@ def _add_compile(commands: Any) -> None:
         "--num-stages",
         type=int,
         metavar="N",
-        help=f"iterations of loads in flight in loops (default: {DEFAULT_STAGES})",
+        help=f"iterations of loads in flight in loops with matrix products (default: {DEFAULT_STAGES})",
     )
     parser.add_argument("--maxnreg", type=int, metavar="N", help="most registers of a thread (default: no bound)")
     parser.add_argument(
