@@ -251,9 +251,9 @@ def parse_target(name: str) -> Target:
         if target.name in known_targets():
             return target
     # The same number, however it is written: sm90a, compute_90a, 9.0a.
-    written = re.fullmatch(r"\D*?([\d.]+)([af]?)", name.strip().lower())
-    meant = f"sm_{written[1].replace('.', '')}{written[2]}" if written else ""
-    near = next((known for known in (meant, meant.rstrip("af")) if known in known_targets()), "")
+    written = re.fullmatch(r"\D*?([\d.]+)([a-z]?)", name.strip().lower())
+    plain = f"sm_{written[1].replace('.', '')}" if written else ""
+    near = next((n for n in (plain + written[2], plain) if n in known_targets()), "") if written else ""
     raise ArgumentError(
         f"unknown target architecture {name!r}",
         facts=("known: " + ", ".join(known_targets()),),

@@ -9,7 +9,7 @@ import pytest
 
 import tle2cuda
 import tle2cuda.language as tl
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, UnknownGridName
 
 
 @tle2cuda.jit
@@ -45,3 +45,10 @@ def test_other_errors_of_a_grid_stay_what_they_are(monkeypatch: pytest.MonkeyPat
             ones[lambda meta: ({}["mine"],)](out, 100, BLOCK=128)
         assert type(caught.value) is KeyError and caught.value.args == ("mine",)
         ones[(1,)](out, 100, BLOCK=128)
+
+
+def test_no_configuration_has_other_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "interpreter")
+    tuned = tle2cuda.autotune([tle2cuda.Config({"BLOCK": 64}), tle2cuda.Config({"BLOCK": 128})], ["n"])(ones)
+    with pytest.raises(UnknownGridName):
+        tuned[lambda meta: (tl.cdiv(meta["n"], meta["BLOCK_N"]),)](np.zeros(100, np.int32), 100)
