@@ -1,6 +1,8 @@
 // matmul.cu: emitted by tle2cuda from dot.py:89 (matmul). Do not edit.
 //
 //   target    sm_100a, 128 threads per CTA, 22528 bytes of shared memory
+//   loops     dot.py:100 has no stages for `a`: it comes in pieces of less than 4 bytes
+//   loops     dot.py:100 has no stages for `b`: it comes in pieces of less than 4 bytes
 //   launch    grid of CTAs, one for each program
 //   args      a_ptr *fp16 align 16, b_ptr *fp16 align 16, out *fp32 align 16, M i32, N i32,
 //             K i32, first i32 divisible by 16, stride_am i32, stride_bk i32
