@@ -192,11 +192,12 @@ def choose_tiles(num_slots: int, num_experts: int) -> Tiles:
 
 
 class Workspace(NamedTuple):
-    """Arrays between the launches: what MoE Align writes, and both products' results."""
+    """Arrays between the launches: what MoE Align writes, both products' results, and two counts that are zero."""
 
     aligned: Any
     hidden: Any
     partial: Any
+    counters: Any
 
 
 def new_workspace(x: Any, w_gate_up: Any, top_k: int, block_m: int) -> Workspace:
@@ -208,7 +209,8 @@ def new_workspace(x: Any, w_gate_up: Any, top_k: int, block_m: int) -> Workspace
     slots = int(x.shape[0]) * top_k
     capacities = (sorted_capacity(slots, block_m, experts), expert_capacity(slots, block_m, experts), 1)
     aligned = AlignedBlocks(*(new_ints(x, count) for count in capacities))
-    return Workspace(aligned, new_array(x, (slots, twice // 2)), new_array(x, (slots, x.shape[1])))
+    counters = new_ints(x, 2, zero=True)
+    return Workspace(aligned, new_array(x, (slots, twice // 2)), new_array(x, (slots, x.shape[1])), counters)
 
 
 def fused_moe(
@@ -231,12 +233,14 @@ def fused_moe(
         topk_weights: float32 [T, K], the router's weights.
         topk_ids: int32 [T, K], the experts; a choice outside of [0, E) counts nothing.
         out: Result, [T, H].
-        tiles: Sizes of the CTAs' work, others than those of `TILES`.
+        tiles: Sizes of the CTAs' work in the products behind MoE Align; left out: those of `TILES`, or for very few tokens
+            the single launch of `kernels.fused_moe_few`.
         workspace: What `new_workspace` made for these sizes; left out: a new one.
 
     Raises:
         ValueError: The arrays do not fit each other.
     """
+    from kernels.fused_moe_few import fused_moe_few, takes_few_tokens
     from kernels.moe_align_block_size import moe_align_block_size
 
     (tokens, size), (experts, twice, _) = x.shape, w_gate_up.shape
@@ -252,8 +256,12 @@ def fused_moe(
     if tokens == 0:
         return out
     slots = tokens * top_k
+    if tiles is None and takes_few_tokens(x, w_gate_up, w_down, topk_ids):
+        hidden = new_array(x, (slots, inner)) if workspace is None else workspace.hidden
+        counters = None if workspace is None else workspace.counters
+        return fused_moe_few(x, w_gate_up, w_down, topk_weights, topk_ids, hidden, out, counters=counters)
     tiles = tiles or choose_tiles(slots, experts)
-    aligned, hidden, partial = workspace or new_workspace(x, w_gate_up, top_k, tiles.block_m)
+    aligned, hidden, partial, _ = workspace or new_workspace(x, w_gate_up, top_k, tiles.block_m)
     moe_align_block_size(topk_ids, tiles.block_m, experts, out=aligned)
     blocks = min(int(aligned.expert_ids.shape[0]), slots)
 

@@ -72,7 +72,9 @@ def address_of(array: Any) -> int:
     """Address of the first element, of a torch, CuPy or NumPy array."""
     if hasattr(array, "data_ptr"):
         return int(array.data_ptr())
-    return int(array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data)
+    if hasattr(array, "ctypes"):  # NumPy; `data` of a dtype that it does not know raises
+        return int(array.ctypes.data)
+    return int(array.data.ptr)
 
 
 def persistent_ctas(array: Any, work_items: int, ctas_per_multiprocessor: int) -> int:
