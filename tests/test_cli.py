@@ -237,7 +237,7 @@ USAGE = [
     (["compile", "FILE::add", "--signature", "i32", "--inputs", "x=4", "--grid", "4;2"],
      "--grid takes one to three numbers separated by commas, got '4;2'"),
     (["compile", "FILE::add", "--signature", "i32", "--inputs", "x=no.npy", "--grid", "4"],
-     "--inputs: x: there is no file 'no.npy'"),
+     "--inputs: cannot read no.npy: No such file or directory"),
     (["compile", "FILE::add", "--signature", "i32", "--inputs", "no.py::make"], "--inputs: there is no file 'no.py'\n"
      "  help: name a function as PATH::FUNCTION"),
     (["compile", "--inputs", "x=4", "FILE::add"], "--inputs took 'FILE::add' for an input, so the kernel is missing\n"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -111,11 +113,11 @@ def check_words(inputs: Sequence[str]) -> None:
         _check_file(inputs[0].partition("::")[0])
         return
     for word in inputs:
-        name, separator, text = word.partition("=")
+        _, separator, text = word.partition("=")
         if not separator:
             raise ArgumentError(f"--inputs: {word!r} is not of the form NAME=VALUE", help=f"for example {FORMS}")
         if text.endswith(".npy") and not Path(text).is_file():
-            raise ArgumentError(f"--inputs: {name}: there is no file {text!r}")
+            raise ArgumentError(f"--inputs: cannot read {text}: {os.strerror(errno.ENOENT)}")
 
 
 def parse_grid(grid: str | None) -> tuple[int, ...]:
