@@ -337,12 +337,12 @@ def sum_of_rows(x, out, m, n, M: tl.constexpr, N: tl.constexpr):
 
 def test_what_is_only_summed_is_folded_as_it_is_loaded() -> None:
     text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32", num_warps=1, n=128, M=512, N=128)
-    assert "#pragma unroll 16\nfor (int run = 0; run < 512; ++run) {\n" in text
+    assert "#pragma unroll 32\nfor (int run = 0; run < 512; ++run) {\n" in text
     assert "const Vector<float, 4> x_value = load_vector_nc_if" in text
     assert "sum[k] += x_value[k];\n}" in text
 
 
 def test_vectors_up_to_an_edge_are_all_loaded_before_they_are_summed() -> None:
     text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32, n i32", num_warps=1, M=512, N=128)
-    assert "#pragma unroll 16" not in text
+    assert "#pragma unroll 32" not in text
     assert "x_value[run] = load_edge" in text
