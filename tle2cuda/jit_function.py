@@ -36,7 +36,8 @@ from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
 from tle2cuda.runtime.options import OPTION_DEFAULTS, LaunchOptions
-from tle2cuda.runtime.signature import KernelParam, Parameter, Specialization, kernel_params, parameters_of
+from tle2cuda.runtime.parameters import KernelParam, Parameter, kernel_params, parameters_of
+from tle2cuda.runtime.signature import Specialization
 from tle2cuda.targets import DEFAULT_TARGET
 
 Grid = int | Sequence[int] | Callable[[dict[str, Any]], Any]

@@ -23,7 +23,7 @@ from tle2cuda.runtime.args import (
     passed_arguments,
     specialize,
 )
-from tle2cuda.runtime.signature import parameters_of
+from tle2cuda.runtime.parameters import parameters_of
 
 P = Parameter("p")
 PARAMETERS = (

@@ -64,6 +64,7 @@ def need(condition: bool, problem: str) -> None:
 
 
 def same_layout(op: Op, values: Sequence[Value]) -> None:
+    """The tiles among the values have one layout, where they have any."""
     layouts = [v.type.layout for v in values if isinstance(v.type, TileType) and v.type.layout is not None]
     need(all(layout == layouts[0] for layout in layouts), "operands and results have different layouts")
 

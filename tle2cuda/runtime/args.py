@@ -24,7 +24,8 @@ from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 from tle2cuda.runtime.descriptor import TensorDescriptor
 from tle2cuda.runtime.frames import hide_frames
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper
-from tle2cuda.runtime.signature import DescriptorArgument, Parameter, Specialization, TupleArgument, unwrap_constexpr
+from tle2cuda.runtime.parameters import Parameter, unwrap_constexpr
+from tle2cuda.runtime.signature import DescriptorArgument, Specialization, TupleArgument
 from tle2cuda.runtime.wrappers import Address, is_wrapper, type_name
 
 Description = tuple[Any, Any]

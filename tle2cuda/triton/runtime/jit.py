@@ -10,8 +10,8 @@ from tle2cuda.jit_function import JitFunction as JITFunction
 from tle2cuda.jit_function import KernelInterface, jit
 from tle2cuda.runtime.args import array_dtype
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper, reinterpret
-from tle2cuda.runtime.signature import Parameter as KernelParam
-from tle2cuda.runtime.signature import unwrap_constexpr
+from tle2cuda.runtime.parameters import Parameter as KernelParam
+from tle2cuda.runtime.parameters import unwrap_constexpr
 from tle2cuda.triton import knobs
 from tle2cuda.triton.runtime import driver
 
