@@ -19,15 +19,8 @@ from tle2cuda.compiler import EmittedKernel, current_arch, emit_specialized, pub
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
 from tle2cuda.levels import check_level
 from tle2cuda.near_names import did_you_mean
-from tle2cuda.runtime.args import (
-    HOST,
-    BoundArguments,
-    describe,
-    launch_key,
-    make_launcher,
-    passed_arguments,
-    specialize,
-)
+from tle2cuda.runtime.args import BoundArguments, launch_key, make_launcher, passed_arguments, specialize
+from tle2cuda.runtime.descriptions import HOST, describe
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
 from tle2cuda.runtime.dump import dump
 from tle2cuda.runtime.frames import hide_frames, without_frames
