@@ -6,8 +6,9 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tle2cuda.decorator import jit
 from tle2cuda.jit_function import JitFunction as JITFunction
-from tle2cuda.jit_function import KernelInterface, jit
+from tle2cuda.jit_function import KernelInterface
 from tle2cuda.runtime.descriptions import array_dtype
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper, reinterpret
 from tle2cuda.runtime.parameters import Parameter as KernelParam
