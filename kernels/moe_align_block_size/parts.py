@@ -61,10 +61,17 @@ def owner_of(place, start, SEARCH_STEPS: tl.constexpr):
 
 
 @tle2cuda.jit
-def half_a_turn(cta, ctas):
-    """The CTA's number counted from the middle one: CTAs that share out one job begin where another's end."""
-    turned = cta - ctas // 2
-    return tl.where(turned < 0, turned + ctas, turned)
+def in_turns(cta, CTAS: tl.constexpr, THREADS: tl.constexpr, LAST_FIRST: tl.constexpr = False):
+    """Numbers for the THREADS elements of CTA `cta` of CTAS, which take turns by 32.
+
+    Work for fewer elements than there are is shared by all CTAs, and neighbouring lanes still do neighbouring items. With
+    LAST_FIRST it begins at each CTA's last elements: of two jobs the one goes to warps that the other leaves alone.
+    """
+    element = tl.arange(0, THREADS)
+    turn = element // 32
+    if LAST_FIRST:
+        turn = THREADS // 32 - 1 - turn
+    return (turn * CTAS + cta) * 32 + element % 32
 
 
 @tle2cuda.jit
@@ -74,19 +81,47 @@ def write_expert_ids(
     post_pad,
     expert_capacity,
     cta,
-    ctas,
+    CTAS: tl.constexpr,
     FIRST_EXPERT: tl.constexpr,
     BLOCK_SIZE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
-    TILE: tl.constexpr,
+    THREADS: tl.constexpr,
 ):
-    """Writes the expert of every block, and 0 past the padded total: the share of CTA `cta` of `ctas`."""
-    for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):
-        block = tile * TILE + tl.arange(0, TILE)
+    """Writes the expert of every block, and 0 past the padded total: each thread searches for its blocks' experts."""
+    block = in_turns(cta, CTAS, THREADS)
+    while tl.reduce_or(block < expert_capacity, axis=0):
         place = block * BLOCK_SIZE
         owner = owner_of(place, start, SEARCH_STEPS)
         expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)
         tl.store(expert_ids + block, expert, mask=block < expert_capacity)
+        block = tl.where(block < expert_capacity, block + CTAS * THREADS, block)
+
+
+@tle2cuda.jit
+def write_expert_runs(
+    expert_ids,
+    group_start,
+    total,
+    post_pad,
+    expert_capacity,
+    cta,
+    CTAS: tl.constexpr,
+    FIRST_EXPERT: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    GROUP_TILE: tl.constexpr,
+    THREADS: tl.constexpr,
+):
+    """The same without a search: each group writes its own blocks, of which every CTA takes every CTAS-th."""
+    expert = tl.arange(0, GROUP_TILE) + FIRST_EXPERT
+    first_block = group_start // BLOCK_SIZE
+    last_block = first_block + tl.cdiv(total, BLOCK_SIZE)
+    block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first one that is this CTA's
+    while tl.reduce_or(block < last_block, axis=0):
+        tl.store(expert_ids + block, expert, mask=block < last_block)
+        block = tl.where(block < last_block, block + CTAS, block)
+    for first in tl.range(post_pad // BLOCK_SIZE, expert_capacity, CTAS * THREADS, loop_unroll_factor=1):
+        unused = first + in_turns(cta, CTAS, THREADS)
+        tl.store(expert_ids + unused, 0, mask=unused < expert_capacity)
 
 
 @tle2cuda.jit
@@ -97,14 +132,14 @@ def write_padding(
     first_group,
     last_group,
     cta,
-    ctas,
+    CTAS: tl.constexpr,
     BLOCK_SIZE: tl.constexpr,
-    TILE: tl.constexpr,
+    THREADS: tl.constexpr,
 ):
     """Writes the sentinel behind the slots of groups first_group ... last_group - 1, up to a whole block."""
     num_elements = (last_group - first_group) * BLOCK_SIZE
-    for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):
-        element = tile * TILE + tl.arange(0, TILE)
+    for first in tl.range(0, num_elements, CTAS * THREADS, loop_unroll_factor=1):
+        element = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)
         has_group = element < num_elements
         group = first_group + element // BLOCK_SIZE
         group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, other=0)
@@ -114,16 +149,16 @@ def write_padding(
 
 
 @tle2cuda.jit
-def fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, TILE: tl.constexpr):
+def fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CTAS: tl.constexpr, THREADS: tl.constexpr):
     """Writes the sentinel to every place past the padded total."""
-    for first in range(post_pad + cta * TILE, sorted_capacity, ctas * TILE):
-        place = first + tl.arange(0, TILE)
+    for first in tl.range(post_pad, sorted_capacity, CTAS * THREADS, loop_unroll_factor=1):
+        place = first + in_turns(cta, CTAS, THREADS)
         tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)
 
 
 @tle2cuda.jit
 def fill_all(sorted_ids, numel, sorted_capacity, cta, ctas, TILE: tl.constexpr):
     """Writes the sentinel to every place, to be overwritten by the slots after a barrier."""
-    for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):
+    for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll_factor=1):
         place = tile * TILE + tl.arange(0, TILE)
         tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)

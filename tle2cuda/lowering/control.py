@@ -111,6 +111,7 @@ class WhileView:
     """A loop of `control.cu.j2` with a test."""
 
     test: str
+    keep_rolled: bool = False
 
 
 # ---- variables ------------------------------------------------------------------------------------------------------
@@ -603,11 +604,13 @@ def emit_while(state: State, op: Op) -> None:
             update_in_place(state, after, _behind(before, after, passed), after.terminator.operands)
         emit_ops(state, after.body)
         assign_all(state, list(before.params), list(after.terminator.operands))
+    # Threads that leave it one by one gain nothing by copies of the body.
+    keep_rolled = any(inner.attrs.get("own") for inner in before.body)
     if tested.lines:
-        view = WhileView(negate(test).text)
+        view = WhileView(negate(test).text, keep_rolled)
         write(state.block, TEMPLATE, "endless_loop", view, op.span, before=tested, body=body)
     else:
-        write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
+        write(state.block, TEMPLATE, "while_loop", WhileView(test.text, keep_rolled), op.span, body=body)
 
 
 def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value | None, ...]:

@@ -1,4 +1,4 @@
-"""TLE's exclusive sum: by CUB's block scan, or by a helper of ours."""
+"""TLE's exclusive sum: by a helper of ours, or by CUB's block scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
-from tle2cuda.passes.collective_plan import cub_scan, exclusive_sum_type, split_axis
+from tle2cuda.passes.collective_plan import cub_scan, exclusive_sum_type, split_axis, sums_by_warp_reductions
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,9 @@ class _ExclusiveSum:
         self.layout = tile_layout(self.x)
         self.steps = self.layout.num_registers
         self.reverse = bool(op.attrs.get("reverse"))
-        self.cub = cub_scan(op) if state.headers == "toolkit" and state.task.is_cta else None
+        target = state.kernel.target
+        self.cub = cub_scan(op, target) if state.headers == "toolkit" and state.task.is_cta else None
+        self.by_reductions = state.task.is_cta and sums_by_warp_reductions(op, target)
         state.include_for(self.inner)
 
     def emit(self) -> None:
@@ -128,7 +130,9 @@ class _ExclusiveSum:
         if self.scratch:
             slots = state.buffers[self.scratch[0]].text
             forms = f"<{split.num_warps_along}, {direction}>"
-            if state.task.is_cta:
+            if self.by_reductions:
+                text = f"{state.helper('cta_exclusive_integer_sum')}{forms}({value}, {total}, {slots})"
+            elif state.task.is_cta:
                 text = f"{state.helper('cta_exclusive_sum')}{forms}({value}, {total}, {slots})"
             else:
                 own = f"{state.thread().text}, {state.task.barrier_function}"

@@ -91,7 +91,20 @@ class ReduceView:
 def emit_reduce(state: State, op: Op) -> None:
     """Write a reduction and bind its results."""
     state.comment(op.span)
+    if op.attrs.get("own") and tile_layout(op.operands[0]).num_registers == 1 and _bind_only_element(state, op):
+        return
     _Reducer(state, op).emit()
+
+
+def _bind_only_element(state: State, op: Op) -> bool:
+    """Let a reduction be the only element that each thread has, where that takes no statements."""
+    layout = tile_layout(op.operands[0])
+    with state.names.scope():
+        element = elements_at(state, op.operands, grid_of(layout.shape, (), (), layout.flat_threads), state.names.depth)
+    if element.run_lines or element.k_lines:
+        return False
+    state.scalars[op.results[0]] = element.texts[0]
+    return True
 
 
 class _Reducer:
@@ -120,9 +133,10 @@ class _Reducer:
         with state.names.scope():
             start, element, first, fold_runs, fold = self._fold(depth)
             update = combiner.update(partial, combiner.pack(element.texts))
-            exchange = warp_exchange(self.layout, self.op.attrs["axis"])
+            is_own = bool(self.op.attrs.get("own"))  # each thread asks for its own elements
+            exchange = None if is_own else warp_exchange(self.layout, self.op.attrs["axis"])
             whole = self._whole_cta(exchange)
-            lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial, depth)
+            lanes, lane_exchanges = ("", ()) if whole or is_own else self._lanes(name, partial, depth)
             if whole:
                 lanes = self._cta_call(name)
             view = ReduceView(
