@@ -77,7 +77,7 @@ def moe_align_replicated(
     # One CTA writes all slots of a group: their ranks differ from CTA to CTA.
     first_group = cta * GROUPS_PER_CTA
     last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)
-    is_mine = (slot_group >= first_group) & (slot_group < last_group)
+    is_mine = is_routed & (slot_group >= first_group) & (slot_group < last_group)
     first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_mine, other=0)
     tl.store(sorted_ids + (first_place + rank), slot, mask=is_mine)
     write_padding(sorted_ids, numel, end, first_group, last_group, 0, 1, BLOCK_SIZE, THREADS)
