@@ -87,14 +87,14 @@ def write_expert_ids(
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
 ):
-    """Writes the expert of every block, and 0 past the padded total: each thread searches for its blocks' experts."""
+    """Writes the expert of every block, and 0 past the padded total: for each block its group is searched."""
+    num_blocks = post_pad // BLOCK_SIZE
     block = in_turns(cta, CTAS, THREADS)
-    while tl.reduce_or(block < expert_capacity, axis=0):
-        place = block * BLOCK_SIZE
-        owner = owner_of(place, start, SEARCH_STEPS)
-        expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)
-        tl.store(expert_ids + block, expert, mask=block < expert_capacity)
-        block = tl.where(block < expert_capacity, block + CTAS * THREADS, block)
+    while tl.reduce_or(block < num_blocks, axis=0):
+        owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)
+        tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)
+        block = tl.where(block < num_blocks, block + CTAS * THREADS, block)
+    clear_unused(expert_ids, num_blocks, expert_capacity, cta, CTAS, THREADS)
 
 
 @tle2cuda.jit
@@ -119,9 +119,15 @@ def write_expert_runs(
     while tl.reduce_or(block < last_block, axis=0):
         tl.store(expert_ids + block, expert, mask=block < last_block)
         block = tl.where(block < last_block, block + CTAS, block)
-    for first in tl.range(post_pad // BLOCK_SIZE, expert_capacity, CTAS * THREADS, loop_unroll_factor=1):
-        unused = first + in_turns(cta, CTAS, THREADS)
-        tl.store(expert_ids + unused, 0, mask=unused < expert_capacity)
+    clear_unused(expert_ids, post_pad // BLOCK_SIZE, expert_capacity, cta, CTAS, THREADS)
+
+
+@tle2cuda.jit
+def clear_unused(expert_ids, num_blocks, expert_capacity, cta, CTAS: tl.constexpr, THREADS: tl.constexpr):
+    """Writes 0 to the expert of every block past those in use."""
+    for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unroll_factor=1):
+        block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)
+        tl.store(expert_ids + block, 0, mask=block < expert_capacity)
 
 
 @tle2cuda.jit

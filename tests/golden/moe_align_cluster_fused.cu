@@ -1,6 +1,6 @@
 // moe_align_cluster_fused.cu: emitted by tle2cuda from cluster_fused.py:22 (moe_align_cluster_fused). Do not edit.
 //
-//   target    sm_90a, 1024 threads per CTA, clusters of (8, 1, 1), 12480 bytes of shared memory
+//   target    sm_90a, 1024 threads per CTA, clusters of (8, 1, 1), 12416 bytes of shared memory
 //   launch    grid of CTAs, a multiple of the cluster (8, 1, 1)
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
@@ -9,13 +9,68 @@
 //             GROUP_TILE = 1024
 
 #include <cooperative_groups.h>
-#include <cub/block/block_scan.cuh>
 
 namespace cg = cooperative_groups;
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>;
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 
 // Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
 // ld.global). Its address is computed either way, so that neighbouring loads can share it.
@@ -32,9 +87,9 @@ struct Shared {
     alignas(16) int count[1024];              // parts.py:26
     alignas(16) int total[1024];              // parts.py:26
     alignas(16) int start[1024];              // parts.py:26
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cluster_fused.py:65
+    alignas(16) int group_start_scan[32];     // scratch of cluster_fused.py:65
 };
-static_assert(sizeof(Shared) <= 12480, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 12416, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -50,17 +105,19 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     const int cluster_rank_ = static_cast<int>(cluster.block_rank());
     // is_rank0 = cluster_rank == 0                                              cluster_fused.py:39
     const bool is_rank0 = cluster_rank_ == 0;
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    #pragma unroll 1
     for (int tile = cluster_rank_; tile < (sorted_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
         const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
+    #pragma unroll 1
     for (int tile = cluster_rank_; tile < (expert_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
         const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
         if (place < expert_capacity) expert_ids[place] = 0;
     }
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                           cluster_fused.py:47
@@ -107,7 +164,7 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
         const int padded = (count + 15) / 16 * 16;
         // group_start, post_pad = tle.cumsum(padded, axis=0)                    cluster_fused.py:65
         int group_start, post_pad;
-        BlockScan(shared.group_start_scan).ExclusiveSum(padded, group_start, post_pad);
+        group_start = cta_exclusive_integer_sum<32, false>(padded, post_pad, shared.group_start_scan);
         // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)             cluster_fused.py:66
         shared.start[thread] = group_start;
         // tl.store(num_post_pad, post_pad)                                      cluster_fused.py:67

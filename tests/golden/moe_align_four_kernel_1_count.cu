@@ -105,20 +105,22 @@ moe_align_count(const int* topk_ids, int* sorted_ids, int* expert_ids, int* coun
     // programs = tl.num_programs(0)                                                    staged.py:40
     const int programs = gridDim.x;
 
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    // place = tile * TILE + tl.arange(0, TILE)                                         parts.py:128
+    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    // place = tile * TILE + tl.arange(0, TILE)                                         parts.py:169
     const int index = 4 * thread;
+    #pragma unroll 1
     for (int tile = program; tile < (sorted_capacity + 1023) / 1024; tile += programs) {
         const int place = tile * 1024 + index;
 
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
         store_edge_if<uint4>(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     }
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    #pragma unroll 1
     for (int tile = program; tile < (expert_capacity + 1023) / 1024; tile += programs) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
         const int place = tile * 1024 + index;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
         store_edge_if<uint4>(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
     }
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                             staged.py:44

@@ -1,17 +1,72 @@
 // moe_align_replicated.cu: emitted by tle2cuda from replicated.py:26 (moe_align_replicated). Do not edit.
 //
-//   target    sm_90a, 512 threads per CTA, 6240 bytes of shared memory
+//   target    sm_90a, 512 threads per CTA, 6208 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
 //   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, GROUPS_PER_CTA = 32, BLOCK_SIZE = 16,
-//             SLOT_TILE = 4096, GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512
-
-#include <cub/block/block_scan.cuh>
+//             SLOT_TILE = 4096, GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, CTAS = 16,
+//             RUNS = True
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -45,9 +100,9 @@ struct Shared {
     alignas(16) int count[512];               // parts.py:26
     alignas(16) int start[512];               // parts.py:26
     alignas(16) int end[512];                 // parts.py:26
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of replicated.py:56
+    alignas(16) int group_start_scan[16];     // scratch of replicated.py:57
 };
-static_assert(sizeof(Shared) <= 6240, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 6208, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -59,18 +114,15 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // cta = tl.program_id(0)                                                       replicated.py:43
+    // cta = tl.program_id(0)                                                       replicated.py:45
     const int cta = blockIdx.x;
-
-    // ctas = tl.num_programs(0)                                                    replicated.py:44
-    const int ctas = gridDim.x;
     Vector<int, 4> id[2];
     Vector<bool, 4> is_routed[2];
 
     // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:45
+        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:46
         const int slot = 4 * thread + 2048 * run;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
         id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
@@ -79,7 +131,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
     }
 
-    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              replicated.py:52
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              replicated.py:53
     shared.count[thread] = 0;
     __syncthreads();  // orders the stores to `count` before the atomics on it
     Vector<int, 4> rank[2];
@@ -94,92 +146,103 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     }
     __syncthreads();  // orders the atomics on `count` before the loads of it
 
-    // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          replicated.py:55
+    // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          replicated.py:56
     const int total = shared.count[thread];
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int product = (total + 15) / 16 * 16;
-    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:56
+    const int quotient = (total + 15) / 16;
+    const int product = quotient * 16;
+    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:57
     int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
-    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:57
+    group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:58
     shared.start[thread] = group_start;
-    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:58
+    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:59
     shared.end[thread] = group_start + total;
-    // first_group = cta * GROUPS_PER_CTA                                           replicated.py:64
+    // first_block = group_start // BLOCK_SIZE                                          parts.py:116
+    const int first_block = group_start / 16;
+    // last_block = first_block + tl.cdiv(total, BLOCK_SIZE)                            parts.py:117
+    const int last_block = first_block + quotient;
+    // block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first ...  parts.py:118
+    const int block = first_block + (cta + 16 - first_block % 16) % 16;
+
+    // while tl.reduce_or(block < last_block, axis=0):                                  parts.py:119
+    int block_2 = block;
+    #pragma unroll 1
+    while (block_2 < last_block) {
+        // tl.store(expert_ids + block, expert, mask=block < last_block)                parts.py:120
+        expert_ids[block_2] = thread;
+        // block = tl.where(block < last_block, block + CTAS, block)                    parts.py:121
+        block_2 += 16;
+    }
+    // clear_unused(expert_ids, post_pad // BLOCK_SIZE, expert_capacity, cta, CTAS ...  parts.py:122
+    const int num_blocks = post_pad / 16;
+    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
+    // turn = element // 32                                                              parts.py:71
+    const int turn = thread / 32;
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
+    const int turn_2 = 15 - turn;
+
+    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
+    const int index = thread % 32;
+    #pragma unroll 1
+    for (int first = num_blocks; first < expert_capacity; first += 8192) {
+        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
+        const int block_3 = first + turn_2 * 512 + cta * 32 + index;
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
+        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    }
+    // for first in tl.range(post_pad, sorted_capacity, CTAS * THREADS, loop_unrol ...  parts.py:160
+    #pragma unroll 1
+    for (int first = post_pad; first < sorted_capacity; first += 8192) {
+        // place = first + in_turns(cta, CTAS, THREADS)                                 parts.py:161
+        const int place = first + turn * 512 + cta * 32 + index;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:162
+        if (place < sorted_capacity) sorted_ids[place] = numel;
+    }
+    // first_group = cta * GROUPS_PER_CTA                                           replicated.py:78
     const int first_group = cta * 32;
-    // last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)            replicated.py:65
+    // last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)            replicated.py:79
     const int last_group = min(first_group + 32, 512);
 
-    // num_elements = (last_group - first_group) * BLOCK_SIZE                           parts.py:105
+    // num_elements = (last_group - first_group) * BLOCK_SIZE                           parts.py:146
     const int num_elements = (last_group - first_group) * 16;
     __syncthreads();  // orders the stores to `start` and `end` before the loads of them
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:45
+        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:46
         const int slot = 4 * thread + 2048 * run;
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // is_mine = is_routed & (slot_group // GROUPS_PER_CTA == cta)          replicated.py:61
-            const bool is_mine = is_routed[run][k] && id[run][k] / 32 == cta;
-            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   replicated.py:62
+            // is_mine = is_routed & (slot_group >= first_group) & (slot_group ...  replicated.py:80
+            const bool is_mine = is_routed[run][k] && id[run][k] >= first_group && id[run][k] < last_group;
+            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   replicated.py:81
             const int first_place = is_mine ? shared.start[id[run][k]] : 0;
-            // tl.store(sorted_ids + first_place + rank, slot, mask=is_mine)        replicated.py:63
-            if (is_mine) *(sorted_ids + first_place + rank[run][k]) = slot + k;
+            // tl.store(sorted_ids + (first_place + rank), slot, mask=is_mine)      replicated.py:82
+            if (is_mine) sorted_ids[first_place + rank[run][k]] = slot + k;
         }
     }
 
-    // for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):                       parts.py:106
-    for (int tile = 0; tile < (num_elements + 511) / 512; ++tile) {
-        // element = tile * TILE + tl.arange(0, TILE)                                   parts.py:107
-        const int element = tile * 512 + thread;
-        // group = first_group + element // BLOCK_SIZE                                  parts.py:109
+    // for first in tl.range(0, num_elements, CTAS * THREADS, loop_unroll_factor=1):    parts.py:147
+    #pragma unroll 1
+    for (int first = 0; first < num_elements; first += 512) {
+        // element = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)              parts.py:148
+        const int element = first + turn_2 * 32 + index;
+        // group = first_group + element // BLOCK_SIZE                                  parts.py:150
         const int group = first_group + element / 16;
-        // has_group = element < num_elements                                           parts.py:108
+        // has_group = element < num_elements                                           parts.py:149
         const bool has_group = element < num_elements;
-        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:110
+        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:151
         const int group_end = has_group ? shared.end[group] : 0;
-        // place = group_end + element % BLOCK_SIZE                                     parts.py:111
+        // place = group_end + element % BLOCK_SIZE                                     parts.py:152
         const int place = group_end + element % 16;
-        // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:112
+        // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:153
         const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
-        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:113
+        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:154
         if (is_padding) sorted_ids[place] = numel;
     }
-    // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
-    for (int tile = cta; tile < (expert_capacity + 511) / 512; tile += ctas) {
-        // for step in range(SEARCH_STEPS):                                              parts.py:57
-        int owner = 0;
-        // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
-        const int block = tile * 512 + thread;
-        // place = block * BLOCK_SIZE                                                    parts.py:86
-        const int place = block * 16;
-        for (int step = 0; step < 9; ++step) {
-            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
-            const int candidate = owner + (1 << (8 - step));
-            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
-            const int start_value = shared.start[candidate];
-            owner = start_value <= place ? candidate : owner;
-        }
-
-        // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner : 0;
-        // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
-        if (block < expert_capacity) expert_ids[block] = expert;
-    }
-    // turned = cta - ctas // 2                                                          parts.py:66
-    const int turned = cta - ctas / 2;
-    // return tl.where(turned < 0, turned + ctas, turned)                                parts.py:67
-    const int cta_2 = turned < 0 ? turned + ctas : turned;
-    // for first in range(post_pad + cta * TILE, sorted_capacity, ctas * TILE):         parts.py:119
-    for (int first = post_pad + cta_2 * 512; first < sorted_capacity; first += ctas * 512) {
-        // place = first + tl.arange(0, TILE)                                           parts.py:120
-        const int place = first + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:121
-        if (place < sorted_capacity) sorted_ids[place] = numel;
-    }
-    // if cta == 0:                                                                 replicated.py:81
+    // if cta == 0:                                                                 replicated.py:97
     if (cta == 0) {
-        // tl.store(num_post_pad, post_pad)                                         replicated.py:82
+        // tl.store(num_post_pad, post_pad)                                         replicated.py:98
         if (thread == 0) *num_post_pad = post_pad;
     }
 }

@@ -1,17 +1,71 @@
-// moe_align_single_cta.cu: emitted by tle2cuda from single_cta.py:19 (moe_align_single_cta). Do not edit.
+// moe_align_single_cta.cu: emitted by tle2cuda from single_cta.py:20 (moe_align_single_cta). Do not edit.
 //
-//   target    sm_90a, 512 threads per CTA, 4192 bytes of shared memory
+//   target    sm_90a, 512 threads per CTA, 4160 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
 //   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 4096,
-//             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512
-
-#include <cub/block/block_scan.cuh>
+//             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, RUNS = False
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
 template <typename T, int N>
@@ -87,9 +141,9 @@ __device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vec
 struct Shared {
     alignas(16) int count[512];               // parts.py:26
     alignas(16) int start[512];               // parts.py:26
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of single_cta.py:49
+    alignas(16) int group_start_scan[16];     // scratch of single_cta.py:51
 };
-static_assert(sizeof(Shared) <= 4192, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 4160, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -107,7 +161,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
+        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:37
         const int slot = 4 * thread + 2048 * run;
         // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
         id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
@@ -116,13 +170,14 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
     }
 
-    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              single_cta.py:42
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              single_cta.py:44
     shared.count[thread] = 0;
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
+    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    #pragma unroll 1
     for (int tile = 0; tile < (sorted_capacity + 2047) / 2048; ++tile) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
+        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
         const int place = tile * 2048 + 4 * thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
         store_edge_if<uint4>(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     }
     __syncthreads();  // orders the stores to `count` before the atomics on it
@@ -137,41 +192,51 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         }
     }
 
-    // tl.debug_barrier()  # also puts the sentinels below the slots                single_cta.py:46
+    // tl.debug_barrier()  # also puts the sentinels below the slots                single_cta.py:48
     __syncthreads();
 
-    // padded = pad_to_blocks(tl.load(tle.gpu.local_ptr(count, (group,))), BLO ...  single_cta.py:48
-    const int count = shared.count[thread];
+    // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          single_cta.py:50
+    const int total = shared.count[thread];
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int padded = (count + 15) / 16 * 16;
-    // group_start, post_pad = tle.cumsum(padded, axis=0)                           single_cta.py:49
+    const int product = (total + 15) / 16 * 16;
+    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  single_cta.py:51
     int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(padded, group_start, post_pad);
-
-    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:50
+    group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:52
     shared.start[thread] = group_start;
+
+    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:91
+    const int num_blocks = post_pad / 16;
     __syncthreads();  // orders the stores to `start` before the loads of it
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:35
+        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:37
         const int slot = 4 * thread + 2048 * run;
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   single_cta.py:52
+            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   single_cta.py:58
             const int first_place = is_routed[run][k] ? shared.start[id[run][k]] : 0;
-            // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)      single_cta.py:53
-            if (is_routed[run][k]) *(sorted_ids + first_place + rank[run][k]) = slot + k;
+            // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)    single_cta.py:59
+            if (is_routed[run][k]) sorted_ids[first_place + rank[run][k]] = slot + k;
         }
     }
 
-    // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
-    for (int tile = 0; tile < (expert_capacity + 511) / 512; ++tile) {
+    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:93
+    // turn = element // 32                                                              parts.py:71
+    const int turn = thread / 32;
+
+    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
+    const int index = thread % 32;
+    const int block_2 = turn * 32 + index;
+    int block = block_2;
+    #pragma unroll 1
+    while (true) {
+        // while tl.reduce_or(block < num_blocks, axis=0):                               parts.py:93
+        if (block >= num_blocks) break;
+        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
+        const int place = block * 16;
         // for step in range(SEARCH_STEPS):                                              parts.py:57
         int owner = 0;
-        // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
-        const int block = tile * 512 + thread;
-        // place = block * BLOCK_SIZE                                                    parts.py:86
-        const int place = block * 16;
         for (int step = 0; step < 9; ++step) {
             // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
             const int candidate = owner + (1 << (8 - step));
@@ -180,11 +245,22 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
             owner = start_value <= place ? candidate : owner;
         }
 
-        // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner : 0;
-        // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
-        if (block < expert_capacity) expert_ids[block] = expert;
+        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:95
+        expert_ids[block] = owner;
+        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:96
+        block += 512;
     }
-    // tl.store(num_post_pad, post_pad)                                             single_cta.py:55
+
+    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
+    const int turn_2 = 15 - turn;
+    #pragma unroll 1
+    for (int first = num_blocks; first < expert_capacity; first += 512) {
+        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
+        const int block_3 = first + turn_2 * 32 + index;
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
+        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    }
+    // tl.store(num_post_pad, post_pad)                                             single_cta.py:64
     if (thread == 0) *num_post_pad = post_pad;
 }

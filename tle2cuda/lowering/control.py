@@ -384,6 +384,8 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
     for i, op in enumerate(inner_ops):
         if op in readers and (i > made_at or op.name in _RENAMING):
             return False
+    if state.layout(value).num_registers == 1:
+        return True  # one element: what is above the new value has read the old one
     # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
     direct = set(state.uses.get(param, ()))
     return all(reader in direct for reader in readers if reader in inner_ops)

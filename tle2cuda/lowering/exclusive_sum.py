@@ -31,6 +31,7 @@ class ExclusiveSumView:
     sum: str
     items: str
     total: str
+    is_cub: bool
     in_place: bool
     call: str
     out: str
@@ -100,6 +101,7 @@ class _ExclusiveSum:
             sum=own_sum,
             items=items,
             total=total,
+            is_cub=bool(self.cub),
             in_place=in_place,
             call=self._call(x.text, items, own_sum, f"{registers.name}.element" if in_place else running, total),
             out="" if single else register_element(registers, (), [1 << bit for bit in range(len(self.layout.registers))]),
@@ -112,7 +114,7 @@ class _ExclusiveSum:
         return render_template("exclusive_sum.cu.j2", self.op.span, self.op.name, view=view)
 
     def _call(self, x: str, items: str, own_sum: str, running: str, total: str) -> str:
-        """The call that sums over threads: a statement, or a value when each thread has several items of its own."""
+        """The call that sums over threads: a statement of CUB's, or a value."""
         state = self.state
         if self.cub:
             state.includes.add("cub/block/block_scan.cuh")
@@ -140,7 +142,7 @@ class _ExclusiveSum:
         else:
             width = 1 << len(split.lane_bits)
             text = f"{state.helper('warp_exclusive_sum')}<{width}, {direction}>({value}, {total})"
-        return text if own_sum else f"{running} = {text};"
+        return text
 
     def _value(self, items: str, running: str, total: str, x: C) -> str:
         """What the result's element is once the sum in front of it is known."""

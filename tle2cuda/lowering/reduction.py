@@ -90,9 +90,9 @@ class ReduceView:
 
 def emit_reduce(state: State, op: Op) -> None:
     """Write a reduction and bind its results."""
-    state.comment(op.span)
     if op.attrs.get("own") and tile_layout(op.operands[0]).num_registers == 1 and _bind_only_element(state, op):
         return
+    state.comment(op.span)
     _Reducer(state, op).emit()
 
 
