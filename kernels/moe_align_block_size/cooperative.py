@@ -40,17 +40,12 @@ def cooperative_workspace_words(group_tile: int) -> int:
 
 
 @tle2cuda.jit
-def exchange_counts(totals, mine, has_group, CTAS: tl.constexpr, ONE_CTA: tl.constexpr):
-    """Adds this CTA's counts to the totals and waits for all others.
-
-    Returns, for each group, the count of all CTAs and of those that came before this one.
-    """
-    complete = CTAS * ONE_CTA
-    old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relaxed", scope="gpu")
-    counted = tl.where(has_group, old + mine + ONE_CTA, complete)
+def wait_for_all(totals, counted, has_group, complete):
+    """Waits until all CTAs have added to the totals, which have `counted` so far, and returns these."""
+    counted = tl.where(has_group, counted, complete)
     while tl.reduce_or(counted < complete, axis=0):
         counted = tl.load(totals, mask=counted < complete, other=counted, volatile=True)
-    return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)
+    return counted
 
 
 @tle2cuda.jit(do_not_specialize=["numel", "slots_per_cta", "sorted_capacity", "expert_capacity"])
@@ -93,7 +88,13 @@ def moe_align_cooperative(
 
     totals = workspace + (epoch & 1) * GROUP_TILE + group
     mine = tl.load(tle.gpu.local_ptr(count, (group,)))
-    total, before = exchange_counts(totals, mine, has_group, CTAS, ONE_CTA)
+    old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relaxed", scope="gpu")
+    if cta == 0:
+        # All of them: a launch with more groups may have used it before, and may use it next.
+        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)
+    counted = wait_for_all(totals, old + mine + ONE_CTA, has_group, CTAS * ONE_CTA)
+    total = counted & (ONE_CTA - 1)
+    before = old & (ONE_CTA - 1)  # from the CTAs that came before this one
     group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
     tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
     tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)
@@ -116,7 +117,5 @@ def moe_align_cooperative(
         THREADS,
     )
     if cta == 0:
-        # All of them: a launch with more groups may have used it before, and may use it next.
-        tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)
         tl.store(num_post_pad, post_pad)
         tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it added to the totals

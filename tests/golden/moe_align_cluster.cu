@@ -136,8 +136,8 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     const int product = (total + 15) / 16 * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)    cluster.py:70
-    int group_start, post_pad;
-    group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    int post_pad;
+    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                       cluster.py:71
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)               cluster.py:72

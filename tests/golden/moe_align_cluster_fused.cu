@@ -163,8 +163,8 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
         // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                  parts.py:32
         const int padded = (count + 15) / 16 * 16;
         // group_start, post_pad = tle.cumsum(padded, axis=0)                    cluster_fused.py:65
-        int group_start, post_pad;
-        group_start = cta_exclusive_integer_sum<32, false>(padded, post_pad, shared.group_start_scan);
+        int post_pad;
+        int group_start = cta_exclusive_integer_sum<32, false>(padded, post_pad, shared.group_start_scan);
         // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)             cluster_fused.py:66
         shared.start[thread] = group_start;
         // tl.store(num_post_pad, post_pad)                                      cluster_fused.py:67

@@ -152,8 +152,8 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int quotient = (total + 15) / 16;
     const int product = quotient * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:57
-    int group_start, post_pad;
-    group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    int post_pad;
+    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:58
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:59

@@ -200,8 +200,8 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     const int product = (total + 15) / 16 * 16;
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  single_cta.py:51
-    int group_start, post_pad;
-    group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    int post_pad;
+    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:52
     shared.start[thread] = group_start;
 
@@ -230,9 +230,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int block_2 = turn * 32 + index;
     int block = block_2;
     #pragma unroll 1
-    while (true) {
-        // while tl.reduce_or(block < num_blocks, axis=0):                               parts.py:93
-        if (block >= num_blocks) break;
+    while (block < num_blocks) {
         // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
         const int place = block * 16;
         // for step in range(SEARCH_STEPS):                                              parts.py:57

@@ -212,8 +212,8 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
     const int product = (total + 15) / 16 * 16;
     // start_in_tile, tile_places = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)  wide.py:81
-    int start_in_tile, tile_places;
-    start_in_tile = cta_exclusive_integer_sum<32, false>(product, tile_places, shared.start_in_tile_scan);
+    int tile_places;
+    int start_in_tile = cta_exclusive_integer_sum<32, false>(product, tile_places, shared.start_in_tile_scan);
     // before = tl.load(tle.gpu.local_ptr(count, (group,)))                               wide.py:83
     const int before_2 = shared.count[thread];
     // tl.store(tle.gpu.local_ptr(count, (group,)), group_start + before)                 wide.py:84
@@ -272,9 +272,7 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     const int block_2 = turn * 128 + cta * 32 + index;
     int block = block_2;
     #pragma unroll 1
-    while (true) {
-        // while tl.reduce_or(block < num_blocks, axis=0):                               parts.py:93
-        if (block >= num_blocks) break;
+    while (block < num_blocks) {
         // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
         const int place = block * 16;
         // for step in range(SEARCH_STEPS):                                              parts.py:57

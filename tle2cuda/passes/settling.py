@@ -16,7 +16,7 @@ Proved of a loop:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 
@@ -95,6 +95,9 @@ class _Settle(Rewriter):
         todo = self.certain[-1].todo
         if op.name == "select" and todo(op.operands[0]):
             self.bind(op.results[0], self[op.operands[1]])
+            return True
+        if op.name == "and" and any(map(todo, op.operands)):
+            self.bind(op.results[0], self[op.operands[int(todo(op.operands[0]))]])
             return True
         position = {"load": 1, "store": 2}.get(op.name)
         if position is None or not op.attrs.get("has_mask") or not todo(op.operands[position]):
