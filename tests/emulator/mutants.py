@@ -165,9 +165,9 @@ def _cluster() -> Iterator[Mutant]:
     )
     yield fault("peer < cta made <=", _swap("peer < cta ?", "peer <= cta ?"))
     yield fault("padding one too large", _swap("(total[k] + 15)", "(total[k] + 16)"))
-    yield fault("padding bound < made <=", _swap("place < (group_end + 15)", "place <= (group_end + 15)"))
-    yield fault("capacity mask < made <=", _swap("if (place < sorted_capacity)", "if (place <= sorted_capacity)"))
-    yield fault("expert mask < made <=", _swap("< expert_capacity) expert_ids", "<= expert_capacity) expert_ids"))
+    yield fault("padding bound < made <=", _swap("< static_cast<int>(blocks_2", "<= static_cast<int>(blocks_2"))
+    yield fault("capacity mask < made <=", _swap("while (place < sorted_capacity)", "while (place <= sorted_capacity)"))
+    yield fault("expert mask < made <=", _swap("< expert_capacity) {", "<= expert_capacity) {"))
     yield fault("mask of routed slots admits -1", _swap("id[k] >= 0", "id[k] >= -1"))
     yield fault("search <= made <", _swap("start_value <= place", "start_value < place"))
     yield fault("vector guard of the slots one too large", _swap("numel - slot", "numel - slot + 1"))
@@ -212,7 +212,7 @@ def _cooperative() -> Iterator[Mutant]:
     yield fault("barrier behind the counting removed", _drop(COUNTED))
     yield fault("barrier behind the stores of places removed", _drop(PUBLISH))
     yield fault("nobody waits for the other CTAs", _swap("if (!any) break;", "break;"))
-    yield fault("waits for its first group only", _swap("any = any || counted_2[k]", "any = counted_2[0]"))
+    yield fault("waits for its first group only", _swap("any = any || counted_3[k]", "any = counted_3[0]"))
     yield fault("totals: atomic made a plain add", _swap(add, plain))
     yield fault("volatile of the waiting load dropped", _swap("? load_cv(", "? *("))
     yield fault("spare totals are those in use", _swap("(1 - (epoch & 1)) * 128", "(epoch & 1) * 128"))
@@ -281,8 +281,11 @@ def _single_cta() -> Iterator[Mutant]:
     yield fault(
         "vector guard of the sentinels one too large", _swap("sorted_capacity - place", "sorted_capacity - place + 1")
     )
-    yield fault("last tile of the sentinels left out", _swap("(sorted_capacity + 511) / 512", "sorted_capacity / 512"))
-    yield fault("scan's operands not rounded up", _swap("(total + 15) / 16 * 16", "(total + 14) / 16 * 16"))
+    yield fault(
+        "last tile of the sentinels left out",
+        _drop("store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));"),
+    )
+    yield fault("scan's operands not rounded up", _swap("(total + 15) / 16u", "(total + 14) / 16u"))
 
 
 def _staged() -> Iterator[Mutant]:

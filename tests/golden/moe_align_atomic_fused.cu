@@ -142,19 +142,34 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     const int cta = blockIdx.x;
     // ctas = tl.num_programs(0)                                                  atomic_fused.py:40
     const int ctas = gridDim.x;
-    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles = sorted_capacity / 256;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
     #pragma unroll 1
-    for (int tile = cta; tile < (sorted_capacity + 255) / 256; tile += ctas) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
-        const int place = tile * 256 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
+    for (int tile = cta; tile < num_tiles; tile += ctas) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        sorted_ids[tile * 256 + thread] = numel;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cta == num_tiles % ctas) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles * 256 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles_2 = expert_capacity / 256;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
     #pragma unroll 1
-    for (int tile = cta; tile < (expert_capacity + 255) / 256; tile += ctas) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
-        const int place = tile * 256 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
+    for (int tile = cta; tile < num_tiles_2; tile += ctas) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        expert_ids[tile * 256 + thread] = 0;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cta == num_tiles_2 % ctas) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles_2 * 256 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < expert_capacity) expert_ids[place] = 0;
     }
     // if cta == 0:                                                               atomic_fused.py:47
@@ -172,16 +187,16 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     grid.sync();
 
     // num_tiles = tl.cdiv(numel, SLOT_TILE)                                      atomic_fused.py:52
-    const int num_tiles = (numel + 255) / 256;
+    const int num_tiles_3 = (numel + 255) / 256;
     // for tile in range(cta, num_tiles, ctas):                                   atomic_fused.py:53
-    for (int tile = cta; tile < num_tiles; tile += ctas) {
+    for (int tile = cta; tile < num_tiles_3; tile += ctas) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:54
         const int slot = tile * 256 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         if (is_routed) atomicAdd(&shared.count[id], 1);
     }
     __syncthreads();  // orders the atomics on `count` before the loads of it and the stores to it
@@ -205,10 +220,14 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
         // padded = pad_to_blocks(tl.load(totals + group), BLOCK_SIZE)            atomic_fused.py:63
         const Vector<int, 2> count = load_vector<2>(totals + group);
 
-        // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                  parts.py:32
+        // return (blocks * BLOCK_SIZE).to(tl.int32)                                     parts.py:33
         Vector<int, 2> padded;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) padded[k] = (count[k] + 15) / 16 * 16;
+        for (int k = 0; k < 2; ++k) {
+            // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE           parts.py:32
+            const unsigned blocks = static_cast<unsigned>(count[k] + 15) / 16u;
+            padded[k] = static_cast<int>(blocks * 16u);
+        }
 
         // group_start, post_pad = tle.cumsum(padded, axis=0)                     atomic_fused.py:64
         int sum = 0, post_pad;
@@ -249,14 +268,14 @@ moe_align_atomic_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     __syncthreads();  // orders the stores to `start` before the loads of it
 
     // for tile in range(cta, num_tiles, ctas):                                   atomic_fused.py:76
-    for (int tile = cta; tile < num_tiles; tile += ctas) {
+    for (int tile = cta; tile < num_tiles_3; tile += ctas) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                      atomic_fused.py:77
         const int slot = tile * 256 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         int rank = 0;
         if (is_routed) rank = atomicAdd(&shared.count[id], 1);
         // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ma ...  atomic_fused.py:80

@@ -105,19 +105,34 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     const int cluster_rank_ = static_cast<int>(cluster.block_rank());
     // is_rank0 = cluster_rank == 0                                              cluster_fused.py:39
     const bool is_rank0 = cluster_rank_ == 0;
-    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles = sorted_capacity / 1024;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
     #pragma unroll 1
-    for (int tile = cluster_rank_; tile < (sorted_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
-        const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
+    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        sorted_ids[tile * 1024 + thread] = numel;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cluster_rank_ == num_tiles % 8) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles * 1024 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles_2 = expert_capacity / 1024;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
     #pragma unroll 1
-    for (int tile = cluster_rank_; tile < (expert_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
-        const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
+    for (int tile = cluster_rank_; tile < num_tiles_2; tile += 8) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        expert_ids[tile * 1024 + thread] = 0;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cluster_rank_ == num_tiles_2 % 8) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles_2 * 1024 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < expert_capacity) expert_ids[place] = 0;
     }
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                           cluster_fused.py:47
@@ -131,16 +146,16 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     cluster.sync();
 
     // num_tiles = tl.cdiv(numel, SLOT_TILE)                                     cluster_fused.py:52
-    const int num_tiles = (numel + 1023) / 1024;
+    const int num_tiles_3 = (numel + 1023) / 1024;
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:53
-    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles_3; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:54
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         if (is_routed) atomicAdd(&shared.count[id], 1);
     }
     // cluster_total = tle.gpu.local_ptr(tle.remote(total, 0, scope=mesh), ...   cluster_fused.py:57
@@ -160,8 +175,10 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     if (is_rank0) {
         // padded = pad_to_blocks(tl.load(tle.gpu.local_ptr(total, (group,) ...  cluster_fused.py:64
         const int count = shared.total[thread];
-        // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                  parts.py:32
-        const int padded = (count + 15) / 16 * 16;
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks = static_cast<unsigned>(count + 15) / 16u;
+        // return (blocks * BLOCK_SIZE).to(tl.int32)                                     parts.py:33
+        const int padded = static_cast<int>(blocks * 16u);
         // group_start, post_pad = tle.cumsum(padded, axis=0)                    cluster_fused.py:65
         int post_pad;
         int group_start = cta_exclusive_integer_sum<32, false>(padded, post_pad, shared.group_start_scan);
@@ -202,14 +219,14 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     }
 
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:82
-    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles_3; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:83
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         int rank = 0;
         if (is_routed) rank = atomicAdd(&shared.count[id], 1);
         // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), m ...  cluster_fused.py:86

@@ -1,4 +1,4 @@
-// moe_align_cooperative.cu: emitted by tle2cuda from cooperative.py:57 (moe_align_cooperative). Do not edit.
+// moe_align_cooperative.cu: emitted by tle2cuda from cooperative.py:52 (moe_align_cooperative). Do not edit.
 //
 //   target    sm_90a, 512 threads per CTA, 8256 bytes of shared memory
 //   launch    cooperative: all CTAs of the grid resident at once
@@ -162,7 +162,7 @@ struct Shared {
     alignas(16) int base[512];                // parts.py:26
     alignas(16) int start[512];               // parts.py:26
     alignas(16) int end[512];                 // parts.py:26
-    alignas(16) int group_start_scan[16];     // scratch of cooperative.py:97
+    alignas(16) int group_start_scan[16];     // scratch of cooperative.py:98
 };
 static_assert(sizeof(Shared) <= 8256, "the launch contract gives the CTA this much shared memory");
 
@@ -176,134 +176,152 @@ moe_align_cooperative(const int* __restrict__ topk_ids, int* sorted_ids, int* ex
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    // cta = tl.program_id(0)                                                      cooperative.py:77
+    // cta = tl.program_id(0)                                                      cooperative.py:72
     const int cta = blockIdx.x;
-    // first_slot = cta * tl.multiple_of(slots_per_cta, 32)                        cooperative.py:78
+    // first_slot = cta * tl.multiple_of(slots_per_cta, 32)                        cooperative.py:73
     const int first_slot = cta * slots_per_cta;
-    // last_slot = tl.minimum(first_slot + slots_per_cta, numel)                   cooperative.py:79
+    // last_slot = tl.minimum(first_slot + slots_per_cta, numel)                   cooperative.py:74
     const int last_slot = min(first_slot + slots_per_cta, numel);
-    // epoch_ptr = workspace + 2 * GROUP_TILE                                      cooperative.py:88
+    // epoch_ptr = workspace + 2 * GROUP_TILE                                      cooperative.py:83
     int* const epoch_ptr = workspace + 1024;
-    // epoch = tl.load(epoch_ptr)                                                  cooperative.py:89
+    // epoch = tl.load(epoch_ptr)                                                  cooperative.py:84
     const int epoch = *epoch_ptr;
-    // slot = first_slot + tl.arange(0, SLOT_TILE)                                 cooperative.py:80
+    // slot = first_slot + tl.arange(0, SLOT_TILE)                                 cooperative.py:75
     const int slot = first_slot + thread;
-    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
     const int id = load_nc_if(slot < last_slot, topk_ids + slot, -1);
-    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
     const bool is_routed = id >= 0 && id < 512;
-    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                             cooperative.py:91
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                             cooperative.py:86
     shared.count[thread] = 0;
     __syncthreads();  // orders the stores to `count` before the atomics on it
 
-    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:48
     int rank = 0;
     if (is_routed) rank = atomicAdd(&shared.count[id], 1);
     __syncthreads();  // orders the atomics on `count` before the loads of it
 
-    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                          cooperative.py:95
+    // mine = tl.load(tle.gpu.local_ptr(count, (group,)))                          cooperative.py:90
     const int mine = shared.count[thread];
-    // old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relax ...  cooperative.py:49
+    // old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relax ...  cooperative.py:91
     const int old = atomicAdd(workspace + (epoch & 1) * 512 + thread, mine + 4194304);
-    // counted = tl.where(has_group, old + mine + ONE_CTA, complete)               cooperative.py:50
+    // if cta == 0:                                                                cooperative.py:92
+    if (cta == 0) {
+        // tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)         cooperative.py:94
+        *(workspace + (1 - (epoch & 1)) * 512 + thread) = 0;
+    }
+    // counted = wait_for_all(totals, old + mine + ONE_CTA, has_group, CTAS * ...  cooperative.py:95
     const int counted = old + mine + 4194304;
 
-    // while tl.reduce_or(counted < complete, axis=0):                             cooperative.py:51
+    // while tl.reduce_or(counted < complete, axis=0):                             cooperative.py:46
     int counted_2 = counted;
     #pragma unroll 1
     while (counted_2 < 67108864) {
-        // counted = tl.load(totals, mask=counted < complete, other=counted, ...   cooperative.py:52
+        // counted = tl.load(totals, mask=counted < complete, other=counted, ...   cooperative.py:47
         counted_2 = load_cv(workspace + (epoch & 1) * 512 + thread);
     }
-    // return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)                         cooperative.py:53
+    // total = counted & (ONE_CTA - 1)                                             cooperative.py:96
     const int total = counted_2 & 4194303;
+    // before = old & (ONE_CTA - 1)  # from the CTAs that came before this one     cooperative.py:97
     const int before = old & 4194303;
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int product = (total + 15) / 16 * 16;
-    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), a ...  cooperative.py:97
+    // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE                   parts.py:32
+    const unsigned blocks = static_cast<unsigned>(total + 15) / 16u;
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
+    const int value = static_cast<int>(blocks * 16u);
+    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), a ...  cooperative.py:98
     int post_pad;
-    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
-    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                   cooperative.py:98
+    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                   cooperative.py:99
     shared.start[thread] = group_start;
-    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)           cooperative.py:99
+    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)          cooperative.py:100
     shared.base[thread] = group_start + before;
-    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)            cooperative.py:100
+    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)            cooperative.py:101
     shared.end[thread] = group_start + total;
-    // for first in tl.range(post_pad, sorted_capacity, CTAS * THREADS, loop_unrol ...  parts.py:160
-    // turn = element // 32                                                              parts.py:71
-    const int turn = thread / 32;
-
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
-    const int index = thread % 32;
+    // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
+    // turn = element >> 5                                                               parts.py:74
+    const int turn = thread >> 5;
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int index = thread & 31;
     const int block = turn * 512 + cta * 32 + index;
+
+    // place = post_pad + in_turns(cta, CTAS, THREADS)                                  parts.py:163
+    const int place_2 = post_pad + block;
+    int place = place_2;
     #pragma unroll 1
-    for (int first = post_pad; first < sorted_capacity; first += 8192) {
-        // place = first + in_turns(cta, CTAS, THREADS)                                 parts.py:161
-        const int place = first + block;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:162
-        if (place < sorted_capacity) sorted_ids[place] = numel;
+    while (place < sorted_capacity) {
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
+        sorted_ids[place] = numel;
+        // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
+        place += 8192;
     }
-    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:91
-    const int num_blocks = post_pad / 16;
     __syncthreads();  // orders the stores to `base`, `end` and `start` before the loads of them
 
-    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is ...  cooperative.py:103
+    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is ...  cooperative.py:104
     const int first_place = is_routed ? shared.base[id] : 0;
-    // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)          cooperative.py:104
+    // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)          cooperative.py:105
     if (is_routed) sorted_ids[first_place + rank] = slot;
-    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
+    // while tl.reduce_or(element < num_elements, axis=0):                              parts.py:151
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:76
     const int turn_2 = 15 - turn;
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
-    const int element = turn_2 * 512 + cta * 32 + index;
-    // group = first_group + element // BLOCK_SIZE                                      parts.py:150
-    const int group = element / 16;
-    // has_group = element < num_elements                                               parts.py:149
-    const bool has_group = element < 8192;
-    // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, other=0)   parts.py:151
-    const int group_end = has_group ? shared.end[group] : 0;
-    // place = group_end + element % BLOCK_SIZE                                         parts.py:152
-    const int place = group_end + element % 16;
-    // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))          parts.py:153
-    const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
-    // tl.store(sorted_ids + place, numel, mask=is_padding)                             parts.py:154
-    if (is_padding) sorted_ids[place] = numel;
 
-    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:93
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int element_2 = turn_2 * 512 + cta * 32 + index;
+    int element = element_2;
+    #pragma unroll 1
+    while (element < 8192) {
+        // group = first_group + (element.to(tl.uint32) // BLOCK_SIZE).to(tl.int32)     parts.py:152
+        const unsigned element_3 = static_cast<unsigned>(element);
+        const int group = static_cast<int>(element_3 / 16u);
+        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=element < nu ...  parts.py:153
+        const int group_end = shared.end[group];
+        // place = group_end + (element.to(tl.uint32) % BLOCK_SIZE).to(tl.int32)        parts.py:154
+        const int place_3 = group_end + static_cast<int>(element_3 % 16u);
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks_2 = static_cast<unsigned>(group_end + 15) / 16u;
+        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:156
+        if (place_3 < static_cast<int>(blocks_2 * 16u)) sorted_ids[place_3] = numel;
+        // element = tl.where(element < num_elements, element + CTAS * THREADS, el ...  parts.py:157
+        element += 8192;
+    }
+    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:94
+    const int num_blocks = post_pad / 16;
+
+    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:96
     int block_2 = block;
     #pragma unroll 1
     while (block_2 < num_blocks) {
-        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
-        const int place_2 = block_2 * 16;
-        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:97
+        const int place_3 = block_2 * 16;
+        // for step in range(SEARCH_STEPS):                                              parts.py:58
         int owner = 0;
         for (int step = 0; step < 9; ++step) {
-            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:59
             const int candidate = owner + (1 << (8 - step));
-            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:60
             const int start_value = shared.start[candidate];
-            owner = start_value <= place_2 ? candidate : owner;
+            owner = start_value <= place_3 ? candidate : owner;
         }
 
-        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:95
+        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:98
         expert_ids[block_2] = owner;
-        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:96
+        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:99
         block_2 += 8192;
     }
-    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
+
+    // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
+    int block_3 = block_2;
     #pragma unroll 1
-    for (int first = num_blocks; first < expert_capacity; first += 8192) {
-        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
-        const int block_3 = first + element;
-        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
-        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    while (block_3 < expert_capacity) {
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
+        expert_ids[block_3] = 0;
+        // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
+        block_3 += 8192;
     }
-    // if cta == 0:                                                               cooperative.py:118
+    // if cta == 0:                                                               cooperative.py:119
     if (cta == 0) {
-        // tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)        cooperative.py:120
-        *(workspace + (1 - (epoch & 1)) * 512 + thread) = 0;
-        // tl.store(num_post_pad, post_pad)                                       cooperative.py:121
+        // tl.store(num_post_pad, post_pad)                                       cooperative.py:120
         if (thread == 0) *num_post_pad = post_pad;
-        // tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it add ...  cooperative.py:122
+        // tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it add ...  cooperative.py:121
         if (thread == 0) *epoch_ptr = epoch + 1;
     }
 }

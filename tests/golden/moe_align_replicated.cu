@@ -124,9 +124,9 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     for (int run = 0; run < 2; ++run) {
         // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:46
         const int slot = 4 * thread + 2048 * run;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         #pragma unroll
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
     }
@@ -139,7 +139,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     for (int run = 0; run < 2; ++run) {
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:47
+            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:48
             rank[run][k] = 0;
             if (is_routed[run][k]) rank[run][k] = atomicAdd(&shared.count[id[run][k]], 1);
         }
@@ -148,63 +148,68 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
 
     // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          replicated.py:56
     const int total = shared.count[thread];
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int quotient = (total + 15) / 16;
-    const int product = quotient * 16;
+    // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE                   parts.py:32
+    const unsigned blocks = static_cast<unsigned>(total + 15) / 16u;
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
+    const int value = static_cast<int>(blocks * 16u);
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:57
     int post_pad;
-    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:58
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:59
     shared.end[thread] = group_start + total;
-    // first_block = group_start // BLOCK_SIZE                                          parts.py:116
-    const int first_block = group_start / 16;
-    // last_block = first_block + tl.cdiv(total, BLOCK_SIZE)                            parts.py:117
-    const int last_block = first_block + quotient;
-    // block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first ...  parts.py:118
-    const int block = first_block + (cta + 16 - first_block % 16) % 16;
+    // first_block = group_start.to(tl.uint32) // BLOCK_SIZE                            parts.py:119
+    const unsigned first_block = static_cast<unsigned>(group_start) / 16u;
+    // last_block = first_block + (total + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOC ...  parts.py:120
+    const unsigned last_block = first_block + blocks;
+    // block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first ...  parts.py:121
+    const unsigned block = first_block + (static_cast<unsigned>(cta + 16) - first_block % 16u) % 16u;
 
-    // while tl.reduce_or(block < last_block, axis=0):                                  parts.py:119
-    int block_2 = block;
+    // while tl.reduce_or(block < last_block, axis=0):                                  parts.py:122
+    unsigned block_2 = block;
     #pragma unroll 1
     while (block_2 < last_block) {
-        // tl.store(expert_ids + block, expert, mask=block < last_block)                parts.py:120
+        // tl.store(expert_ids + block, expert, mask=block < last_block)                parts.py:123
         expert_ids[block_2] = thread;
-        // block = tl.where(block < last_block, block + CTAS, block)                    parts.py:121
-        block_2 += 16;
+        // block = tl.where(block < last_block, block + CTAS, block)                    parts.py:124
+        block_2 += 16u;
     }
-    // clear_unused(expert_ids, post_pad // BLOCK_SIZE, expert_capacity, cta, CTAS ...  parts.py:122
-    const int num_blocks = post_pad / 16;
-    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
-    // turn = element // 32                                                              parts.py:71
-    const int turn = thread / 32;
-    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
-    const int turn_2 = 15 - turn;
+    // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
+    // turn = element >> 5                                                               parts.py:74
+    const int turn = thread >> 5;
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int index = thread & 31;
+    const int index_2 = turn * 512 + cta * 32 + index;
 
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
-    const int index = thread % 32;
+    // clear_blocks(expert_ids, post_pad // BLOCK_SIZE + in_turns(cta, CTAS, THREA ...  parts.py:125
+    const int block_4 = post_pad / 16 + index_2;
+    int block_3 = block_4;
     #pragma unroll 1
-    for (int first = num_blocks; first < expert_capacity; first += 8192) {
-        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
-        const int block_3 = first + turn_2 * 512 + cta * 32 + index;
-        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
-        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    while (block_3 < expert_capacity) {
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
+        expert_ids[block_3] = 0;
+        // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
+        block_3 += 8192;
     }
-    // for first in tl.range(post_pad, sorted_capacity, CTAS * THREADS, loop_unrol ...  parts.py:160
+
+    // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
+    // place = post_pad + in_turns(cta, CTAS, THREADS)                                  parts.py:163
+    const int place_2 = post_pad + index_2;
+    int place = place_2;
     #pragma unroll 1
-    for (int first = post_pad; first < sorted_capacity; first += 8192) {
-        // place = first + in_turns(cta, CTAS, THREADS)                                 parts.py:161
-        const int place = first + turn * 512 + cta * 32 + index;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:162
-        if (place < sorted_capacity) sorted_ids[place] = numel;
+    while (place < sorted_capacity) {
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
+        sorted_ids[place] = numel;
+        // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
+        place += 8192;
     }
     // first_group = cta * GROUPS_PER_CTA                                           replicated.py:78
     const int first_group = cta * 32;
     // last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)            replicated.py:79
     const int last_group = min(first_group + 32, 512);
 
-    // num_elements = (last_group - first_group) * BLOCK_SIZE                           parts.py:146
+    // num_elements = (last_group - first_group) * BLOCK_SIZE                           parts.py:149
     const int num_elements = (last_group - first_group) * 16;
     __syncthreads();  // orders the stores to `start` and `end` before the loads of them
     #pragma unroll
@@ -222,23 +227,28 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         }
     }
 
-    // for first in tl.range(0, num_elements, CTAS * THREADS, loop_unroll_factor=1):    parts.py:147
+    // while tl.reduce_or(element < num_elements, axis=0):                              parts.py:151
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:76
+    const int turn_2 = 15 - turn;
+
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int element_2 = turn_2 * 32 + index;
+    int element = element_2;
     #pragma unroll 1
-    for (int first = 0; first < num_elements; first += 512) {
-        // element = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)              parts.py:148
-        const int element = first + turn_2 * 32 + index;
-        // group = first_group + element // BLOCK_SIZE                                  parts.py:150
-        const int group = first_group + element / 16;
-        // has_group = element < num_elements                                           parts.py:149
-        const bool has_group = element < num_elements;
-        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:151
-        const int group_end = has_group ? shared.end[group] : 0;
-        // place = group_end + element % BLOCK_SIZE                                     parts.py:152
-        const int place = group_end + element % 16;
-        // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:153
-        const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
-        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:154
-        if (is_padding) sorted_ids[place] = numel;
+    while (element < num_elements) {
+        // group = first_group + (element.to(tl.uint32) // BLOCK_SIZE).to(tl.int32)     parts.py:152
+        const unsigned element_3 = static_cast<unsigned>(element);
+        const int group = first_group + static_cast<int>(element_3 / 16u);
+        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=element < nu ...  parts.py:153
+        const int group_end = shared.end[group];
+        // place = group_end + (element.to(tl.uint32) % BLOCK_SIZE).to(tl.int32)        parts.py:154
+        const int place_3 = group_end + static_cast<int>(element_3 % 16u);
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks_2 = static_cast<unsigned>(group_end + 15) / 16u;
+        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:156
+        if (place_3 < static_cast<int>(blocks_2 * 16u)) sorted_ids[place_3] = numel;
+        // element = tl.where(element < num_elements, element + CTAS * THREADS, el ...  parts.py:157
+        element += 512;
     }
     // if cta == 0:                                                                 replicated.py:97
     if (cta == 0) {

@@ -104,37 +104,24 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
     return result;
 }
 
-// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
+// Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
+    *reinterpret_cast<Vector<T, N>*>(pointer) = value;
 }
 
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
 {
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
     #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
-    }
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
 }
 
 // Shared memory of one CTA.
@@ -163,30 +150,38 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     for (int run = 0; run < 2; ++run) {
         // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:37
         const int slot = 4 * thread + 2048 * run;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         #pragma unroll
         for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
     }
 
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles = sorted_capacity / 2048;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              single_cta.py:44
     shared.count[thread] = 0;
-    // for tile in tl.range(cta, tl.cdiv(sorted_capacity, TILE), ctas, loop_unroll ...  parts.py:168
+
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
+    // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)                 parts.py:174
+    const int index = 4 * thread;
     #pragma unroll 1
-    for (int tile = 0; tile < (sorted_capacity + 2047) / 2048; ++tile) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:169
-        const int place = tile * 2048 + 4 * thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:170
-        store_edge_if<uint4>(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+    for (int tile = 0; tile < num_tiles; ++tile) {
+        store_vector(sorted_ids + tile * 2048 + index, fill_vector<4>(numel));
     }
+
+    // place = num_tiles * TILE + tl.arange(0, TILE)                                    parts.py:176
+    const int place = num_tiles * 2048 + index;
+
+    // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)                parts.py:177
+    store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
     __syncthreads();  // orders the stores to `count` before the atomics on it
     Vector<int, 4> rank[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:47
+            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:48
             rank[run][k] = 0;
             if (is_routed[run][k]) rank[run][k] = atomicAdd(&shared.count[id[run][k]], 1);
         }
@@ -197,15 +192,17 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
 
     // total = tl.load(tle.gpu.local_ptr(count, (group,)))                          single_cta.py:50
     const int total = shared.count[thread];
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int product = (total + 15) / 16 * 16;
+    // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE                   parts.py:32
+    const unsigned blocks = static_cast<unsigned>(total + 15) / 16u;
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
+    const int value = static_cast<int>(blocks * 16u);
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  single_cta.py:51
     int post_pad;
-    int group_start = cta_exclusive_integer_sum<16, false>(product, post_pad, shared.group_start_scan);
+    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:52
     shared.start[thread] = group_start;
 
-    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:91
+    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:94
     const int num_blocks = post_pad / 16;
     __syncthreads();  // orders the stores to `start` before the loads of it
     #pragma unroll
@@ -221,43 +218,41 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         }
     }
 
-    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:93
-    // turn = element // 32                                                              parts.py:71
-    const int turn = thread / 32;
+    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:96
+    // turn = element >> 5                                                               parts.py:74
+    const int turn = thread >> 5;
 
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
-    const int index = thread % 32;
-    const int block_2 = turn * 32 + index;
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int block_2 = turn * 32 + (thread & 31);
     int block = block_2;
     #pragma unroll 1
     while (block < num_blocks) {
-        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
-        const int place = block * 16;
-        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:97
+        const int place_2 = block * 16;
+        // for step in range(SEARCH_STEPS):                                              parts.py:58
         int owner = 0;
         for (int step = 0; step < 9; ++step) {
-            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:59
             const int candidate = owner + (1 << (8 - step));
-            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:60
             const int start_value = shared.start[candidate];
-            owner = start_value <= place ? candidate : owner;
+            owner = start_value <= place_2 ? candidate : owner;
         }
 
-        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:95
+        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:98
         expert_ids[block] = owner;
-        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:96
+        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:99
         block += 512;
     }
 
-    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
-    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
-    const int turn_2 = 15 - turn;
+    // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
+    int block_3 = block;
     #pragma unroll 1
-    for (int first = num_blocks; first < expert_capacity; first += 512) {
-        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
-        const int block_3 = first + turn_2 * 32 + index;
-        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
-        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    while (block_3 < expert_capacity) {
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
+        expert_ids[block_3] = 0;
+        // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
+        block_3 += 512;
     }
     // tl.store(num_post_pad, post_pad)                                             single_cta.py:64
     if (thread == 0) *num_post_pad = post_pad;

@@ -185,11 +185,11 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     for (int tile = cta; tile < num_tiles; tile += 4) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                              wide.py:66
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         if (is_routed) atomicAdd(&shared.count[id], 1);
     }
     __syncthreads();  // orders the atomics on `count` before the loads of it and the stores to it
@@ -209,11 +209,13 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
 
     // total = tl.load(totals + group, cache_modifier=".cg")                              wide.py:80
     const int total = load_cg(workspace + (epoch & 1) * 1024 + thread);
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int product = (total + 15) / 16 * 16;
+    // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE                   parts.py:32
+    const unsigned blocks = static_cast<unsigned>(total + 15) / 16u;
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
+    const int value = static_cast<int>(blocks * 16u);
     // start_in_tile, tile_places = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)  wide.py:81
     int tile_places;
-    int start_in_tile = cta_exclusive_integer_sum<32, false>(product, tile_places, shared.start_in_tile_scan);
+    int start_in_tile = cta_exclusive_integer_sum<32, false>(value, tile_places, shared.start_in_tile_scan);
     // before = tl.load(tle.gpu.local_ptr(count, (group,)))                               wide.py:83
     const int before_2 = shared.count[thread];
     // tl.store(tle.gpu.local_ptr(count, (group,)), group_start + before)                 wide.py:84
@@ -228,83 +230,89 @@ moe_align_wide(const int* topk_ids, int* sorted_ids, int* expert_ids, int* num_p
     for (int tile = cta; tile < num_tiles; tile += 4) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                              wide.py:90
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         int place = 0;
         if (is_routed) place = atomicAdd(&shared.count[id], 1);
         // tl.store(sorted_ids + place, slot, mask=is_routed)                             wide.py:93
         if (is_routed) sorted_ids[place] = slot;
     }
-    // for first in tl.range(0, num_elements, CTAS * THREADS, loop_unroll_factor=1):    parts.py:147
-    // turn = element // 32                                                              parts.py:71
-    const int turn = thread / 32;
-    // turn = THREADS // 32 - 1 - turn                                                   parts.py:73
+    // while tl.reduce_or(element < num_elements, axis=0):                              parts.py:151
+    // turn = element >> 5                                                               parts.py:74
+    const int turn = thread >> 5;
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:76
     const int turn_2 = 31 - turn;
 
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
-    const int index = thread % 32;
-    const int index_2 = turn_2 * 128 + cta * 32 + index;
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int index = thread & 31;
+    const int element_2 = turn_2 * 128 + cta * 32 + index;
+    int element = element_2;
     #pragma unroll 1
-    for (int first = 0; first < 8192; first += 4096) {
-        // element = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)              parts.py:148
-        const int element = first + index_2;
-        // group = first_group + element // BLOCK_SIZE                                  parts.py:150
-        const int group = element / 16;
-        // has_group = element < num_elements                                           parts.py:149
-        const bool has_group = element < 8192;
-        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:151
-        const int group_end = has_group ? shared.end[group] : 0;
-        // place = group_end + element % BLOCK_SIZE                                     parts.py:152
-        const int place = group_end + element % 16;
-        // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:153
-        const bool is_padding = has_group && place < (group_end + 15) / 16 * 16;
-        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:154
-        if (is_padding) sorted_ids[place] = numel;
+    while (element < 8192) {
+        // group = first_group + (element.to(tl.uint32) // BLOCK_SIZE).to(tl.int32)     parts.py:152
+        const unsigned element_3 = static_cast<unsigned>(element);
+        const int group = static_cast<int>(element_3 / 16u);
+        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=element < nu ...  parts.py:153
+        const int group_end = shared.end[group];
+        // place = group_end + (element.to(tl.uint32) % BLOCK_SIZE).to(tl.int32)        parts.py:154
+        const int place = group_end + static_cast<int>(element_3 % 16u);
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks_2 = static_cast<unsigned>(group_end + 15) / 16u;
+        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:156
+        if (place < static_cast<int>(blocks_2 * 16u)) sorted_ids[place] = numel;
+        // element = tl.where(element < num_elements, element + CTAS * THREADS, el ...  parts.py:157
+        element += 4096;
     }
-    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:91
+    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:94
     const int num_blocks = tile_places / 16;
 
-    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:93
-    // return (turn * CTAS + cta) * 32 + element % 32                                    parts.py:74
+    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:96
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
     const int block_2 = turn * 128 + cta * 32 + index;
     int block = block_2;
     #pragma unroll 1
     while (block < num_blocks) {
-        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:94
+        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:97
         const int place = block * 16;
-        // for step in range(SEARCH_STEPS):                                              parts.py:57
+        // for step in range(SEARCH_STEPS):                                              parts.py:58
         int owner = 0;
         for (int step = 0; step < 9; ++step) {
-            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:59
             const int candidate = owner + (1 << (8 - step));
-            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:60
             const int start_value = shared.start[candidate];
             owner = start_value <= place ? candidate : owner;
         }
 
-        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:95
+        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:98
         expert_ids[block] = owner;
-        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:96
+        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:99
         block += 4096;
     }
-    // for first in tl.range(num_blocks, expert_capacity, CTAS * THREADS, loop_unr ...  parts.py:128
+
+    // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
+    int block_3 = block;
     #pragma unroll 1
-    for (int first = num_blocks; first < expert_capacity; first += 4096) {
-        // block = first + in_turns(cta, CTAS, THREADS, LAST_FIRST=True)                parts.py:129
-        const int block_3 = first + index_2;
-        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:130
-        if (block_3 < expert_capacity) expert_ids[block_3] = 0;
+    while (block_3 < expert_capacity) {
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
+        expert_ids[block_3] = 0;
+        // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
+        block_3 += 4096;
     }
-    // for first in tl.range(post_pad, sorted_capacity, CTAS * THREADS, loop_unrol ...  parts.py:160
+
+    // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
+    // place = post_pad + in_turns(cta, CTAS, THREADS)                                  parts.py:163
+    const int place_2 = tile_places + block_2;
+    int place = place_2;
     #pragma unroll 1
-    for (int first = tile_places; first < sorted_capacity; first += 4096) {
-        // place = first + in_turns(cta, CTAS, THREADS)                                 parts.py:161
-        const int place = first + block_2;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:162
-        if (place < sorted_capacity) sorted_ids[place] = numel;
+    while (place < sorted_capacity) {
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
+        sorted_ids[place] = numel;
+        // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
+        place += 4096;
     }
     // if cta == 0:                                                                      wide.py:109
     if (cta == 0) {
