@@ -239,7 +239,7 @@ def _single_cta_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]:
 
 def _replicated_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]:
     for tuning in _register_tunings(sizes, 1, 8):
-        for ctas in (16, 8):
+        for ctas in (32, 16, 8):
             yield from _with_runs(sizes, dataclasses.replace(tuning, ctas=ctas))
 
 
