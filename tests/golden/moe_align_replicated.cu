@@ -4,8 +4,8 @@
 //   launch    grid of CTAs, one for each program
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
-//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, GROUPS_PER_CTA = 32, BLOCK_SIZE = 16,
-//             SLOT_TILE = 4096, GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, CTAS = 16,
+//   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, GROUPS_PER_CTA = 16, BLOCK_SIZE = 16,
+//             SLOT_TILE = 4096, GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, CTAS = 32,
 //             RUNS = True
 
 namespace {
@@ -164,7 +164,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     // last_block = first_block + (total + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOC ...  parts.py:120
     const unsigned last_block = first_block + blocks;
     // block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first ...  parts.py:121
-    const unsigned block = first_block + (static_cast<unsigned>(cta + 16) - first_block % 16u) % 16u;
+    const unsigned block = first_block + (static_cast<unsigned>(cta + 32) - first_block % 32u) % 32u;
 
     // while tl.reduce_or(block < last_block, axis=0):                                  parts.py:122
     unsigned block_2 = block;
@@ -173,14 +173,14 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(expert_ids + block, expert, mask=block < last_block)                parts.py:123
         expert_ids[block_2] = thread;
         // block = tl.where(block < last_block, block + CTAS, block)                    parts.py:124
-        block_2 += 16u;
+        block_2 += 32u;
     }
     // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
     // turn = element >> 5                                                               parts.py:74
     const int turn = thread >> 5;
     // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
     const int index = thread & 31;
-    const int index_2 = turn * 512 + cta * 32 + index;
+    const int index_2 = turn * 1024 + cta * 32 + index;
 
     // clear_blocks(expert_ids, post_pad // BLOCK_SIZE + in_turns(cta, CTAS, THREA ...  parts.py:125
     const int block_4 = post_pad / 16 + index_2;
@@ -190,7 +190,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
         expert_ids[block_3] = 0;
         // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
-        block_3 += 8192;
+        block_3 += 16384;
     }
 
     // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
@@ -202,12 +202,12 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
         sorted_ids[place] = numel;
         // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
-        place += 8192;
+        place += 16384;
     }
     // first_group = cta * GROUPS_PER_CTA                                           replicated.py:78
-    const int first_group = cta * 32;
+    const int first_group = cta * 16;
     // last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)            replicated.py:79
-    const int last_group = min(first_group + 32, 512);
+    const int last_group = min(first_group + 16, 512);
 
     // num_elements = (last_group - first_group) * BLOCK_SIZE                           parts.py:149
     const int num_elements = (last_group - first_group) * 16;
