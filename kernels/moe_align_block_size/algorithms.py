@@ -219,7 +219,7 @@ def _register_tunings(sizes: Sizes, ctas: int, max_per_thread: int) -> Iterator[
     """Tunings with all slots in the registers of `ctas` CTAs, a thread at most one group or two."""
     if sizes.num_groups > MAX_GROUPS_FUSED:
         return
-    for threads in (512, 1024):
+    for threads in (512, 1024) if sizes.num_slots <= 4 * 512 * ctas else (1024, 512):
         per_thread = next_power_of_two(ceil_div(sizes.num_slots, ctas * threads))
         if per_thread <= max_per_thread and sizes.num_groups <= 2 * threads:
             yield Tuning(ctas, threads, per_thread)
@@ -303,7 +303,8 @@ def _cooperative_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]
     seen = set()
     for ctas in (likely, 2 * likely, likely // 2, multiprocessors):
         ctas = min(ctas, multiprocessors)
-        for threads in (512, 1024):  # 1024 take 1.3 µs more at every size
+        # 1024 threads gain where they hold all of a good many slots at once.
+        for threads in (1024, 512) if 256 * ctas < sizes.num_slots <= 1024 * ctas else (512, 1024):
             per_thread = next_power_of_two(ceil_div(sizes.num_slots, ctas * threads))
             tuning = Tuning(ctas, threads, per_thread)
             if per_thread <= 16 and sizes.num_groups <= 2 * threads and tuning not in seen:
