@@ -1,11 +1,11 @@
 // moe_align_replicated.cu: emitted by tle2cuda from replicated.py:26 (moe_align_replicated). Do not edit.
 //
-//   target    sm_90a, 512 threads per CTA, 6208 bytes of shared memory
+//   target    sm_90a, 1024 threads per CTA, 12416 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
 //   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, GROUPS_PER_CTA = 16, BLOCK_SIZE = 16,
-//             SLOT_TILE = 4096, GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, CTAS = 32,
+//             SLOT_TILE = 4096, GROUP_TILE = 1024, SEARCH_STEPS = 9, THREADS = 1024, CTAS = 32,
 //             RUNS = True
 
 namespace {
@@ -97,16 +97,16 @@ __device__ __forceinline__ Vector<T, N> load_edge(const T* pointer, Count valid,
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int count[512];               // parts.py:26
-    alignas(16) int start[512];               // parts.py:26
-    alignas(16) int end[512];                 // parts.py:26
-    alignas(16) int group_start_scan[16];     // scratch of replicated.py:57
+    alignas(16) int count[1024];              // parts.py:26
+    alignas(16) int start[1024];              // parts.py:26
+    alignas(16) int end[1024];                // parts.py:26
+    alignas(16) int group_start_scan[32];     // scratch of replicated.py:57
 };
-static_assert(sizeof(Shared) <= 6208, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 12416, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(1024)
 moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* expert_ids,
                      int* num_post_pad, const int numel, const int sorted_capacity,
                      const int expert_capacity)
@@ -116,33 +116,25 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
 
     // cta = tl.program_id(0)                                                       replicated.py:45
     const int cta = blockIdx.x;
-    Vector<int, 4> id[2];
-    Vector<bool, 4> is_routed[2];
+    // slot = tl.arange(0, SLOT_TILE)                                               replicated.py:46
+    const int slot = 4 * thread;
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
+    const Vector<int, 4> id = load_edge<4>(topk_ids + slot, numel - slot, -1);
 
-    // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
+    Vector<bool, 4> is_routed;
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:46
-        const int slot = 4 * thread + 2048 * run;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
-        id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
-    }
+    for (int k = 0; k < 4; ++k) is_routed[k] = id[k] >= 0 && id[k] < 512;
 
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              replicated.py:53
     shared.count[thread] = 0;
     __syncthreads();  // orders the stores to `count` before the atomics on it
-    Vector<int, 4> rank[2];
+    Vector<int, 4> rank;
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:48
-            rank[run][k] = 0;
-            if (is_routed[run][k]) rank[run][k] = atomicAdd(&shared.count[id[run][k]], 1);
-        }
+    for (int k = 0; k < 4; ++k) {
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
+        rank[k] = 0;
+        if (is_routed[k]) rank[k] = atomicAdd(&shared.count[id[k]], 1);
     }
     __syncthreads();  // orders the atomics on `count` before the loads of it
 
@@ -154,7 +146,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int value = static_cast<int>(blocks * 16u);
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  replicated.py:57
     int post_pad;
-    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
+    int group_start = cta_exclusive_integer_sum<32, false>(value, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    replicated.py:58
     shared.start[thread] = group_start;
     // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)              replicated.py:59
@@ -190,7 +182,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
         expert_ids[block_3] = 0;
         // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
-        block_3 += 16384;
+        block_3 += 32768;
     }
 
     // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
@@ -202,7 +194,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
         sorted_ids[place] = numel;
         // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
-        place += 16384;
+        place += 32768;
     }
     // first_group = cta * GROUPS_PER_CTA                                           replicated.py:78
     const int first_group = cta * 16;
@@ -213,23 +205,17 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int num_elements = (last_group - first_group) * 16;
     __syncthreads();  // orders the stores to `start` and `end` before the loads of them
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           replicated.py:46
-        const int slot = 4 * thread + 2048 * run;
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // is_mine = is_routed & (slot_group >= first_group) & (slot_group ...  replicated.py:80
-            const bool is_mine = is_routed[run][k] && id[run][k] >= first_group && id[run][k] < last_group;
-            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   replicated.py:81
-            const int first_place = is_mine ? shared.start[id[run][k]] : 0;
-            // tl.store(sorted_ids + (first_place + rank), slot, mask=is_mine)      replicated.py:82
-            if (is_mine) sorted_ids[first_place + rank[run][k]] = slot + k;
-        }
+    for (int k = 0; k < 4; ++k) {
+        // is_mine = is_routed & (slot_group >= first_group) & (slot_group < l ...  replicated.py:80
+        const bool is_mine = is_routed[k] && id[k] >= first_group && id[k] < last_group;
+        // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask ...  replicated.py:81
+        const int first_place = is_mine ? shared.start[id[k]] : 0;
+        // tl.store(sorted_ids + (first_place + rank), slot, mask=is_mine)          replicated.py:82
+        if (is_mine) sorted_ids[first_place + rank[k]] = slot + k;
     }
-
     // while tl.reduce_or(element < num_elements, axis=0):                              parts.py:151
     // turn = THREADS // 32 - 1 - turn                                                   parts.py:76
-    const int turn_2 = 15 - turn;
+    const int turn_2 = 31 - turn;
 
     // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
     const int element_2 = turn_2 * 32 + index;
@@ -248,7 +234,7 @@ moe_align_replicated(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:156
         if (place_3 < static_cast<int>(blocks_2 * 16u)) sorted_ids[place_3] = numel;
         // element = tl.where(element < num_elements, element + CTAS * THREADS, el ...  parts.py:157
-        element += 512;
+        element += 1024;
     }
     // if cta == 0:                                                                 replicated.py:97
     if (cta == 0) {

@@ -1,11 +1,11 @@
 // moe_align_single_cta.cu: emitted by tle2cuda from single_cta.py:20 (moe_align_single_cta). Do not edit.
 //
-//   target    sm_90a, 512 threads per CTA, 4160 bytes of shared memory
+//   target    sm_90a, 1024 threads per CTA, 8320 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
 //   constants FIRST_EXPERT = 0, NUM_GROUPS = 512, BLOCK_SIZE = 16, SLOT_TILE = 4096,
-//             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, RUNS = False
+//             GROUP_TILE = 1024, SEARCH_STEPS = 9, THREADS = 1024, RUNS = False
 
 namespace {
 
@@ -126,15 +126,15 @@ __device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int count[512];               // parts.py:26
-    alignas(16) int start[512];               // parts.py:26
-    alignas(16) int group_start_scan[16];     // scratch of single_cta.py:51
+    alignas(16) int count[1024];              // parts.py:26
+    alignas(16) int start[1024];              // parts.py:26
+    alignas(16) int group_start_scan[32];     // scratch of single_cta.py:51
 };
-static_assert(sizeof(Shared) <= 4160, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 8320, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(1024)
 moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* expert_ids,
                      int* num_post_pad, const int numel, const int sorted_capacity,
                      const int expert_capacity)
@@ -142,49 +142,39 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     __shared__ Shared shared;
     const int thread = threadIdx.x;
 
-    Vector<int, 4> id[2];
-    Vector<bool, 4> is_routed[2];
+    // slot = tl.arange(0, SLOT_TILE)                                               single_cta.py:37
+    const int slot = 4 * thread;
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
+    const Vector<int, 4> id = load_edge<4>(topk_ids + slot, numel - slot, -1);
 
-    // tile [4096]: element = 4 * thread + 2048 * run + k;  run < 2, k < 4
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
+    Vector<bool, 4> is_routed;
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:37
-        const int slot = 4 * thread + 2048 * run;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
-        id[run] = load_edge<4>(topk_ids + slot, numel - slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) is_routed[run][k] = id[run][k] >= 0 && id[run][k] < 512;
-    }
+    for (int k = 0; k < 4; ++k) is_routed[k] = id[k] >= 0 && id[k] < 512;
 
     // num_tiles = sorted_capacity // TILE                                              parts.py:172
-    const int num_tiles = sorted_capacity / 2048;
+    const int num_tiles = sorted_capacity / 4096;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                              single_cta.py:44
     shared.count[thread] = 0;
-
     // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
-    // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)                 parts.py:174
-    const int index = 4 * thread;
     #pragma unroll 1
     for (int tile = 0; tile < num_tiles; ++tile) {
-        store_vector(sorted_ids + tile * 2048 + index, fill_vector<4>(numel));
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        store_vector(sorted_ids + tile * 4096 + slot, fill_vector<4>(numel));
     }
+    __syncthreads();  // orders the stores to `count` before the atomics on it
 
     // place = num_tiles * TILE + tl.arange(0, TILE)                                    parts.py:176
-    const int place = num_tiles * 2048 + index;
+    const int place = num_tiles * 4096 + slot;
 
     // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)                parts.py:177
     store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
-    __syncthreads();  // orders the stores to `count` before the atomics on it
-    Vector<int, 4> rank[2];
+    Vector<int, 4> rank;
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask= ...  parts.py:48
-            rank[run][k] = 0;
-            if (is_routed[run][k]) rank[run][k] = atomicAdd(&shared.count[id[run][k]], 1);
-        }
+    for (int k = 0; k < 4; ++k) {
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
+        rank[k] = 0;
+        if (is_routed[k]) rank[k] = atomicAdd(&shared.count[id[k]], 1);
     }
 
     // tl.debug_barrier()  # also puts the sentinels below the slots                single_cta.py:48
@@ -198,7 +188,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int value = static_cast<int>(blocks * 16u);
     // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), ax ...  single_cta.py:51
     int post_pad;
-    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
+    int group_start = cta_exclusive_integer_sum<32, false>(value, post_pad, shared.group_start_scan);
     // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                    single_cta.py:52
     shared.start[thread] = group_start;
 
@@ -206,18 +196,12 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
     const int num_blocks = post_pad / 16;
     __syncthreads();  // orders the stores to `start` before the loads of it
     #pragma unroll
-    for (int run = 0; run < 2; ++run) {
-        // slot = tl.arange(0, SLOT_TILE)                                           single_cta.py:37
-        const int slot = 4 * thread + 2048 * run;
-        #pragma unroll
-        for (int k = 0; k < 4; ++k) {
-            // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), ...   single_cta.py:58
-            const int first_place = is_routed[run][k] ? shared.start[id[run][k]] : 0;
-            // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)    single_cta.py:59
-            if (is_routed[run][k]) sorted_ids[first_place + rank[run][k]] = slot + k;
-        }
+    for (int k = 0; k < 4; ++k) {
+        // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask ...  single_cta.py:58
+        const int first_place = is_routed[k] ? shared.start[id[k]] : 0;
+        // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)        single_cta.py:59
+        if (is_routed[k]) sorted_ids[first_place + rank[k]] = slot + k;
     }
-
     // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:96
     // turn = element >> 5                                                               parts.py:74
     const int turn = thread >> 5;
@@ -242,7 +226,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:98
         expert_ids[block] = owner;
         // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:99
-        block += 512;
+        block += 1024;
     }
 
     // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
@@ -252,7 +236,7 @@ moe_align_single_cta(const int* __restrict__ topk_ids, int* sorted_ids, int* exp
         // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
         expert_ids[block_3] = 0;
         // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
-        block_3 += 512;
+        block_3 += 1024;
     }
     // tl.store(num_post_pad, post_pad)                                             single_cta.py:64
     if (thread == 0) *num_post_pad = post_pad;
