@@ -347,7 +347,7 @@ _rows_case(8, 24, 128, 2)
 
 @tle2cuda.jit
 def box_ahead(a, b, out, count, STAGES: tl.constexpr, SIDE: tl.constexpr):
-    """A partition fills its ring while the other one still turns its operand over, in memory that must not be the ring's."""
+    """A partition fills its ring while the other one still turns its operand over, in memory that is not the ring's."""
     i = tl.arange(0, SIDE)
     right = tl.make_tensor_descriptor(b, [count * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
     left = tl.reshape(tl.load(a + tl.arange(0, SIDE * SIDE)), (SIDE, SIDE))
