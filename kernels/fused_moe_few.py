@@ -99,25 +99,27 @@ def multiply_weights(
             target = hidden + choice.to(tl.int64) * INNER + task % tiles * ROWS + row
             tl.store(target, result.to(hidden.dtype.element_ty))
     wait_for_all(counters)
-    tiles = SIZE // (2 * ROWS)
+    tiles, steps = SIZE // (2 * ROWS), tl.cdiv(INNER, COLS)
     for task in range(tl.num_programs(0) - 1 - tl.program_id(0), tokens * tiles, tl.num_programs(0)):
         token = task // tiles
         first = tl.zeros([ROWS, PANELS, WIDTH], tl.float32)
         second = tl.zeros([ROWS, PANELS, WIDTH], tl.float32)
-        for k in range(TOP_K):
-            choice = token * TOP_K + k
+        source = hidden + token.to(tl.int64) * TOP_K * INNER
+        ahead = tl.load(source + cols, mask=cols < INNER, other=0.0)
+        for turn in range(TOP_K * steps):
+            choice = token * TOP_K + turn // steps
+            value = ahead.to(tl.float32) * tl.load(topk_weights + choice)
+            # What the next turn multiplies is under way in this one.
+            col = (turn + 1) % steps * COLS + cols
+            is_there = (col < INNER) & (turn + 1 < TOP_K * steps)
+            ahead = tl.load(source + (turn + 1) // steps * INNER + col, mask=is_there, other=0.0)
             expert = tl.load(topk_ids + choice)
             if (expert >= 0) & (expert < num_experts):
-                weight = tl.load(topk_weights + choice)
-                source = hidden + choice.to(tl.int64) * INNER
-                for step in range(tl.cdiv(INNER, COLS)):
-                    col = step * COLS + cols
-                    value = tl.load(source + col, mask=col < INNER, other=0.0).to(tl.float32) * weight
-                    slot = reader.wait(place).slot
-                    first += tl.load(tle.gpu.local_ptr(slot.first)).to(tl.float32) * value
-                    second += tl.load(tle.gpu.local_ptr(slot.second)).to(tl.float32) * value
-                    reader.release(place)
-                    place = place.advance()
+                slot = reader.wait(place).slot
+                first += tl.load(tle.gpu.local_ptr(slot.first)).to(tl.float32) * value
+                second += tl.load(tle.gpu.local_ptr(slot.second)).to(tl.float32) * value
+                reader.release(place)
+                place = place.advance()
         target = out + token.to(tl.int64) * stride_om + task % tiles * (2 * ROWS) + row
         tl.store(target, sums_of_rows(first, ROWS, PANELS, WIDTH).to(out.dtype.element_ty))
         tl.store(target + ROWS, sums_of_rows(second, ROWS, PANELS, WIDTH).to(out.dtype.element_ty))
@@ -161,7 +163,8 @@ class Tile(NamedTuple):
 
 
 WIDTH = 128
-TILE = Tile(8, 8, 6, 8)
+TILE = Tile(4, 16, 6, 8)
+TILE_OF_SHORT_ROWS = Tile(8, 16, 3, 8)  # where a stage takes rows of the first product whole
 
 
 def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool:
@@ -180,7 +183,7 @@ def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool
 
 def fused_moe_few(
     x: Any, w_gate_up: Any, w_down: Any, topk_weights: Any, topk_ids: Any, hidden: Any, out: Any, *, counters: Any = None,
-    tile: Tile = TILE, ctas: int | None = None,
+    tile: Tile | None = None, ctas: int | None = None,
 ) -> Any:  # fmt: skip
     """Writes the layer's result to `out`; arguments as those of `fused_moe`, for which `takes_few_tokens` holds.
 
@@ -194,10 +197,11 @@ def fused_moe_few(
         out: Result, [T, H].
         counters: int32 [2], zero before and after each launch, of no other launch at the same time; left out: those of
             the current stream.
-        tile: Sizes of a CTA's work.
+        tile: Sizes of a CTA's work; left out: those that suit the length of rows.
         ctas: How many CTAs share the work, at most as many as are resident; left out: one for each multiprocessor.
     """
     (tokens, top_k), (experts, size, inner) = topk_ids.shape, w_down.shape
+    tile = tile or (TILE_OF_SHORT_ROWS if size <= TILE_OF_SHORT_ROWS.panels * WIDTH else TILE)
     work = int(tokens) * max(int(top_k) * inner // tile.rows, size // (2 * tile.rows))
     counters = claims_for(x) if counters is None else counters
     grid = (ctas or persistent_ctas(x, work, 1),)
