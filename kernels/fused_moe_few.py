@@ -163,8 +163,7 @@ class Tile(NamedTuple):
 
 
 WIDTH = 128
-TILE = Tile(4, 16, 6, 8)
-TILE_OF_SHORT_ROWS = Tile(8, 16, 3, 8)  # where a stage takes rows of the first product whole
+TILE = Tile(8, 16, 3, 8)
 
 
 def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool:
@@ -183,7 +182,7 @@ def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool
 
 def fused_moe_few(
     x: Any, w_gate_up: Any, w_down: Any, topk_weights: Any, topk_ids: Any, hidden: Any, out: Any, *, counters: Any = None,
-    tile: Tile | None = None, ctas: int | None = None,
+    tile: Tile = TILE, ctas: int | None = None,
 ) -> Any:  # fmt: skip
     """Writes the layer's result to `out`; arguments as those of `fused_moe`, for which `takes_few_tokens` holds.
 
@@ -197,11 +196,10 @@ def fused_moe_few(
         out: Result, [T, H].
         counters: int32 [2], zero before and after each launch, of no other launch at the same time; left out: those of
             the current stream.
-        tile: Sizes of a CTA's work; left out: those that suit the length of rows.
+        tile: Sizes of a CTA's work.
         ctas: How many CTAs share the work, at most as many as are resident; left out: one for each multiprocessor.
     """
     (tokens, top_k), (experts, size, inner) = topk_ids.shape, w_down.shape
-    tile = tile or (TILE_OF_SHORT_ROWS if size <= TILE_OF_SHORT_ROWS.panels * WIDTH else TILE)
     work = int(tokens) * max(int(top_k) * inner // tile.rows, size // (2 * tile.rows))
     counters = claims_for(x) if counters is None else counters
     grid = (ctas or persistent_ctas(x, work, 1),)

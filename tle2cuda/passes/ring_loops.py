@@ -268,11 +268,11 @@ class RingLoop:
     def _carries_stage(self) -> bool:
         """Whether the stage goes from one iteration to the next, instead of following from the number of each.
 
-        That takes a division, which delays what waits for the stage and has nothing beside it. A product that is in flight
-        meanwhile hides it, powers of two need none, and where the ring has barriers the lap is needed, too.
+        That takes a division, which delays a product that is waited for in the iteration that issues it. One that is in
+        flight longer hides it, and powers of two need none.
         """
         is_power_of_two = self.plan.capacity & (self.plan.capacity - 1) == 0
-        return not (self.plan.has_barriers or self.plan.overlapped is not None or is_power_of_two)
+        return self.plan.holder is not None and not (self.plan.has_barriers or is_power_of_two)
 
     def wait(self, number: Value) -> tuple[tuple[Value, Value], dict[Op, tuple[Staged, Value]]]:
         """Wait for a stage; returns its place, and its slot for each load."""
