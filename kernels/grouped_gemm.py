@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, persistent_ctas
+from kernels.matrices import are_rows_dense, element_strides, persistent_ctas
 
 
 @tle2cuda.jit
@@ -94,7 +94,7 @@ def multiply_groups(a: Any, b: Any, c: Any, ends: Any, *, tile: Tile = TILE, cta
     (m, k), (groups, b_k, n) = a.shape, b.shape
     if b_k != k or tuple(c.shape) != (m, n) or tuple(ends.shape) != (groups,):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape} with {ends.shape} groups")
-    if element_strides(c)[1] != 1:
+    if not are_rows_dense(c):
         raise ValueError("the elements of a row of c must be neighbours")
     most = (-(-m // tile.block_m) + groups) * -(-n // tile.block_n)
     grid = (persistent_ctas(a, most, tile.ctas) if ctas is None else ctas,)

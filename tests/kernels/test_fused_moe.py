@@ -57,6 +57,15 @@ def test_choices_that_are_no_expert_count_nothing() -> None:
     run("interpreter", inputs, SMALL)
 
 
+def test_choices_out_of_wider_arrays() -> None:
+    """The router's choices need not lie one behind the other; of one choice each, a flat view would keep its stride."""
+    for top_k in (1, 2):
+        inputs = problem(5, 32, 32, 4, top_k, np.float16)
+        for i in (3, 4):
+            inputs[i] = np.concatenate([inputs[i], np.zeros_like(inputs[i])], 1)[:, :top_k]
+        run("interpreter", inputs, SMALL)
+
+
 def test_emitted_fused_moe() -> None:
     """Blocks of 16 rows, and of 64, as products of warpgroups need."""
     run("emulator", problem(13, 40, 40, 4, 2, np.float16), SMALL)
