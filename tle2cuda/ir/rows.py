@@ -294,9 +294,10 @@ _row(
 )
 _row(
     "wgmma_wait",
-    "product -> the same; at most `pending` groups of products are in flight behind it",
+    "product [, what is computed before] -> the same; at most `pending` groups of products are in flight behind it",
     (TILE,),
     rules.check_wgmma_wait,
+    variadic=TILE,
     attrs={"pending": NATURAL},
     reads_memory=True,
     **_EFFECT,

@@ -105,6 +105,10 @@ def emit_issue(state: State, op: Op) -> None:
 def emit_wait(state: State, op: Op) -> None:
     """`wgmma_wait<1>();`; the product stays where it is."""
     state.comment(op.span)
+    for value in op.operands[1:]:
+        held = in_registers(state, value, op)
+        parts = " + ".join(held.element(str(run), str(k)) for run in range(held.runs) for k in range(held.vec))
+        statements.evaluate(state.block, f"{state.helper('compute_first')}({parts})", op.span)
     statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<{op.attrs['pending']}>()", op.span)
     product, result = op.operands[0], op.results[0]
     made = state.definitions.get(product)
