@@ -1,4 +1,4 @@
-"""Turns of warpgroups at the tensor cores: each waits at a hardware barrier until the one before says that it has issued."""
+"""Turns of warpgroups at the tensor cores: each waits at a hardware barrier until the one before has issued its products."""
 
 from __future__ import annotations
 

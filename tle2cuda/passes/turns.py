@@ -11,51 +11,70 @@ others compute:
         product_turn pass             to the next warpgroup; the last one's turn is followed by the first one's
     product_turn end                  the first warpgroup takes what the last one passed on
 
-A turn lasts until the products are issued; they are waited for outside of it.
+A turn lasts until the products are issued; they are waited for outside of it. A task begins once and ends once, whatever
+loops it has: a warpgroup that began again could be ahead of one that has not ended.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tle2cuda.analysis.tasks import tasks, walk_task
-from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Value, make_op, walk
+from tle2cuda.analysis.tasks import Task, regions_of_task, tasks, walk_task
+from tle2cuda.ir.effects import CtaBarrier, Roots, steps
+from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, captured_values, definitions
 from tle2cuda.ir.types import TileType
 
+_BEGIN, _WAIT, _PASS, _END = "begin", "wait", "pass", "end"
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Turn:
-    """The products of a loop that are issued in turn.
+
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """Where turns stand in a task.
 
     Attributes:
-        loop: The loop.
-        first: The first of them.
-        last: The last one, perhaps the same.
+        before: What stands in front of an operation.
+        behind: What stands behind it.
         warpgroups: How many there are in the task.
     """
 
-    loop: Op
-    first: Op
-    last: Op
+    before: dict[Op, str]
+    behind: dict[Op, str]
     warpgroups: int
 
 
 def run(kernel: Kernel) -> Kernel:
     """Let warpgroups take turns in loops of two chained products."""
-    turns = list(_turns(kernel))
+    roots = Roots(kernel)
+    turns = [found for task in tasks(kernel) if (found := _of_task(task, roots)) is not None]
     return _Place(turns).kernel(kernel) if turns else kernel
 
 
-def _turns(kernel: Kernel) -> Iterator[_Turn]:
-    for task in tasks(kernel):
-        count = task.warps // WARPGROUP_WARPS
-        if count < 2:
-            continue
-        for op in walk_task(task.region):
-            if op.name == "for" and (pair := _chained(op)) is not None:
-                yield _Turn(op, *pair, count)
+def _of_task(task: Task, roots: Roots) -> _Turns | None:
+    """The turns of a task; None where it has one warpgroup or no such loop."""
+    count = task.warps // WARPGROUP_WARPS
+    if count < 2:
+        return None
+    pairs = {op: _chained(op) for op in walk_task(task.region) if op.name == "for"}
+    loops = {op: pair for op, pair in pairs.items() if pair is not None and not _meet(op.regions[0], pair, roots)}
+    if not loops:
+        return None
+    around = _around(task.region, set(loops))
+    before, behind = {around[0]: _BEGIN}, {around[-1]: _END}
+    for first, last in loops.values():
+        before[first], behind[last] = _WAIT, _PASS
+    return _Turns(before, behind, count)
+
+
+def _around(region: Region, loops: set[Op]) -> list[Op]:
+    """The operations of one region that hold all loops, of the innermost one that is run once at most."""
+    found = [op for op in region.ops if op in loops or any(loops & set(walk_task(inner)) for inner in regions_of_task(op))]
+    if len(found) == 1 and found[0].name == "if":
+        for arm in found[0].regions:
+            if loops <= set(walk_task(arm)):
+                return _around(arm, loops)
+    return found
 
 
 def _chained(loop: Op) -> tuple[Op, Op] | None:
@@ -72,6 +91,16 @@ def _chained(loop: Op) -> tuple[Op, Op] | None:
         carried = region.terminator.operands[region.params.index(weights) - 1]
         return (first, second) if _depends(carried, first.result, definitions(region)) else None
     return (first, first) if _depends(weights, first.result, definitions(region)) else None
+
+
+def _meet(region: Region, pair: tuple[Op, Op], roots: Roots) -> bool:
+    """Whether all warpgroups meet, or wait for others, in the middle of a turn."""
+    first, last = (region.ops.index(op) for op in pair)
+    return any(
+        op.name == "named_barrier" or any(isinstance(step, CtaBarrier) for step in steps(op, roots))
+        for each in region.ops[first : last + 1]
+        for op in (each, *(inner for nested in each.regions for inner in walk(nested)))
+    )
 
 
 def _is_product(op: Op) -> bool:
@@ -96,24 +125,21 @@ def _depends(value: Value, on: Value, made: dict[Value, Op]) -> bool:
 class _Place(Rewriter):
     """Puts the turns in."""
 
-    def __init__(self, turns: list[_Turn]) -> None:
+    def __init__(self, turns: Sequence[_Turns]) -> None:
         super().__init__()
-        self.loops = {turn.loop: turn for turn in turns}
-        self.first = {turn.first: turn for turn in turns}
-        self.last = {turn.last: turn for turn in turns}
+        self.before = {op: (kind, each.warpgroups) for each in turns for op, kind in each.before.items()}
+        self.behind = {op: (kind, each.warpgroups) for each in turns for op, kind in each.behind.items()}
 
     def visit(self, op: Op) -> None:
         """Copy an operation, and what stands around it."""
-        self._turn(self.loops.get(op), "begin")
-        self._turn(self.first.get(op), "wait")
+        self._turn(op, self.before)
         self.copy(op)
-        self._turn(self.last.get(op), "pass")
-        self._turn(self.loops.get(op), "end")
+        self._turn(op, self.behind)
 
-    def _turn(self, turn: _Turn | None, kind: str) -> None:
-        if turn is not None:
-            attrs = {"kind": kind, "warpgroups": turn.warpgroups}
-            self.emit(make_op("product_turn", attrs=attrs, span=turn.first.span))
+    def _turn(self, op: Op, turns: Mapping[Op, tuple[str, int]]) -> None:
+        if op in turns:
+            kind, warpgroups = turns[op]
+            self.emit(make_op("product_turn", attrs={"kind": kind, "warpgroups": warpgroups}, span=op.span))
 
 
 __all__ = ["run"]
