@@ -236,6 +236,7 @@ _row(
         "may_overlap": maybe(FLAG),
         "holds_copies": maybe(FLAG),
         "pending": maybe(NATURAL),
+        "passes_turn": maybe(POSITIVE),
     },
 )
 _row(

@@ -1,13 +1,15 @@
-"""Turns of warpgroups at the tensor cores: each waits at a hardware barrier until the one before has issued its products."""
+"""Turns of warpgroups at the tensor cores: each waits at a hardware barrier until the one before has issued its own."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Op
+from tle2cuda.ir.span import Span
 from tle2cuda.lowering.mbarriers import HARDWARE_BARRIERS
 from tle2cuda.lowering.state import State
 from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.writer import Block
 from tle2cuda.targets import WARP_THREADS
 
 TEMPLATE = "turns.cu.j2"
@@ -39,14 +41,26 @@ class TurnView:
 
 def emit_turn(state: State, op: Op) -> None:
     """What one warpgroup does about its turn; nothing where hardware barriers run out."""
-    count = op.attrs["warpgroups"]
+    write_turn(state, state.block, op.attrs["kind"], op.attrs["warpgroups"], op.span)
+
+
+def write_turn(state: State, block: Block, kind: str, count: int, span: Span) -> None:
+    """The same into a block.
+
+    Args:
+        state: The state.
+        block: Where it stands.
+        kind: `begin`, `wait`, `pass` or `end`.
+        count: How many warpgroups the task has.
+        span: The user's place.
+    """
     first = _first_barrier(state, count)
     if first is None:
         return
     group, last = state.warpgroup(), first + count - 1
     following = f"{last} - {group}" if count == 2 else f"{first} + ({group} + 1) % {count}"
     functions = (state.helper("named_barrier_sync"), state.helper("named_barrier_arrive"))
-    write(state.block, TEMPLATE, op.attrs["kind"], TurnView(group, first, last, following, *functions), op.span)
+    write(block, TEMPLATE, kind, TurnView(group, first, last, following, *functions), span)
 
 
 def _first_barrier(state: State, count: int) -> int | None:
@@ -59,4 +73,4 @@ def _first_barrier(state: State, count: int) -> int | None:
     return state.turn_barriers[task]
 
 
-__all__ = ["emit_turn"]
+__all__ = ["emit_turn", "write_turn"]

@@ -18,7 +18,8 @@ loops it has: a warpgroup that began again could be ahead of one that has not en
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from tle2cuda.analysis.tasks import Task, regions_of_task, tasks, walk_task
 from tle2cuda.ir.effects import CtaBarrier, Roots, steps
@@ -133,6 +134,12 @@ class _Place(Rewriter):
     def visit(self, op: Op) -> None:
         """Copy an operation, and what stands around it."""
         self._turn(op, self.before)
+        kind, warpgroups = self.behind.get(op, ("", 0))
+        if kind == _PASS and op.name == "dot":  # which waits for itself
+            operands = tuple(self[v] for v in op.operands)
+            attrs = MappingProxyType({**op.attrs, "passes_turn": warpgroups})
+            self.emit(replace(op, operands=operands, attrs=attrs))
+            return
         self.copy(op)
         self._turn(op, self.behind)
 
