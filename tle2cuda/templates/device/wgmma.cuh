@@ -24,8 +24,9 @@ __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_grou
 // twin:
 __device__ __forceinline__ void wgmma_commit() { tle2cuda_emulator::tle2cuda_wgmma_commit(__LINE__); }
 // defines: compute_first
-// What is computed for `value` stays in front of the wait behind this: ptxas would move the wait, and nothing be left to do while
-// products are in flight. The load, before which it puts none, never happens: arithmetic makes no such NaN.
+// Keeps what is computed for `value` in front of the wait for products behind this: ptxas would move the wait, and nothing be left
+// to do while they are in flight. The load, before which it puts no wait, never happens: arithmetic makes no such NaN (PTX ISA,
+// ld.volatile).
 __device__ __forceinline__ void compute_first(float value)
 {
     asm volatile("{\n"
