@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
+from kernels.matrices import is_contiguous
 
 
 @tle2cuda.jit
@@ -48,6 +49,8 @@ def attend(q: Any, k: Any, v: Any, out: Any, causal: bool = False, block: tuple[
     """Writes attention to `out`; all four `[..., length, head]`, contiguous, of one dtype and shape."""
     if not q.shape == k.shape == v.shape == out.shape:
         raise ValueError(f"expected four arrays of one shape, got {q.shape}, {k.shape}, {v.shape} and {out.shape}")
+    if not all(map(is_contiguous, (q, k, v, out))):
+        raise ValueError("expected four contiguous arrays")
     *batch, length, head = q.shape
     grid = (-(-length // block[0]), int(np.prod(batch)))
     constants = {"CAUSAL": causal, "HEAD": head, "BLOCK_M": block[0], "BLOCK_N": block[1]}

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, new_array, power_of_two
+from kernels.matrices import are_rows_dense, element_strides, new_array, power_of_two
 
 
 @tle2cuda.jit
@@ -163,7 +163,7 @@ def multiply_few_rows(
     if k != other_k or tuple(out.shape) != (m, n):
         raise ValueError(f"cannot multiply {x.shape} and the transpose of {weights.shape} into {out.shape}")
     strides = [element_strides(matrix) for matrix in (x, weights, out)]
-    if any(stride[1] != 1 for stride in strides):
+    if not are_rows_dense(x, weights, out):
         raise ValueError("the elements of each row must be neighbours")
     block_n, block_k, num_warps, num_stages = tile
     constants = {"BLOCK_M": _rows_of(m), "BLOCK_N": block_n, "BLOCK_K": block_k}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides
+from kernels.matrices import are_rows_dense, element_strides
 
 LOG2_E = 1.4426950408889634
 
@@ -216,7 +216,7 @@ def layout_of(q: Any, k: Any, cu_q: Any, cu_k: Any, max_q: int | None, max_k: in
     strides = {}
     for name, array in arrays.items():
         steps = element_strides(array)
-        if steps[-1] != 1:
+        if not are_rows_dense(array):
             raise ValueError(f"the elements of a head must be neighbours, {name} has strides {steps}")
         strides[name] = (0, steps[1], steps[0]) if packed else steps[:3]
     batches = int(cu_q.shape[0]) - 1 if packed else int(q.shape[0])
@@ -232,10 +232,9 @@ def layout_of_one_length(q: Any, k: Any, v: Any, out: Any, lse: Any) -> Layout:
         ValueError: Something does not fit.
     """
     layout = layout_of(q, k, None, None, None, None, v=v, out=out)
-    if layout.length_q != layout.length_k or tuple(lse.shape) != layout.lse_shape:
-        raise ValueError(
-            f"q, k and lse must have one length, got {tuple(q.shape)}, {tuple(k.shape)} and {tuple(lse.shape)}"
-        )
+    check_lse(layout, lse=lse)
+    if layout.length_q != layout.length_k:
+        raise ValueError(f"q and k must have one length, got {tuple(q.shape)} and {tuple(k.shape)}")
     return layout
 
 
@@ -263,7 +262,7 @@ def flash_attention(
         out: Result, shaped like `q`; 0 where a query sees no key.
         lse: float32 [batch, heads, length], or [heads, tokens], contiguous; minus infinity where a query sees no key.
         causal: The last query sees all keys, each one before it one less.
-        scale: Of the scores; left out: one over the square root of head_dim.
+        scale: Of the scores, positive; left out: one over the square root of head_dim.
         cu_q: int32 [batch + 1]: where each sequence begins.
         cu_k: The same of keys.
         max_q: Length of the longest sequence, where `cu_q` is given.
@@ -274,10 +273,9 @@ def flash_attention(
         ValueError: The arrays do not fit each other.
     """
     layout = layout_of(q, k, cu_q, cu_k, max_q, max_k, v=v, out=out)
-    if tuple(lse.shape) != layout.lse_shape:
-        raise ValueError(f"lse must have the shape {layout.lse_shape}, got {tuple(lse.shape)}")
+    check_lse(layout, lse=lse)
     block_m, block_n, num_warps, num_stages = tile or TILES[layout.head_dim]
-    scale = layout.head_dim**-0.5 if scale is None else scale
+    scale = checked_scale(scale, layout.head_dim)
     grid = (-(-layout.length_q // block_m), layout.heads, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
     attention_forward[grid](
@@ -286,6 +284,27 @@ def flash_attention(
         num_stages=num_stages,
     )  # fmt: skip
     return out
+
+
+def check_lse(layout: Layout, **arrays: Any) -> None:
+    """Raises ValueError unless arrays have a number for each query of a layout, those of a head side by side."""
+    for name, array in arrays.items():
+        if tuple(array.shape) != layout.lse_shape or not are_rows_dense(array):
+            found = f"{tuple(array.shape)} with strides {element_strides(array)}"
+            raise ValueError(f"{name} must have the shape {layout.lse_shape} and dense rows, got {found}")
+
+
+def checked_scale(scale: float | None, head_dim: int) -> float:
+    """The factor of the scores.
+
+    Raises:
+        ValueError: It is not positive: the largest score would not be that of the largest product.
+    """
+    if scale is None:
+        return float(head_dim**-0.5)
+    if not 0.0 < scale < float("inf"):
+        raise ValueError(f"scale must be positive and finite, got {scale}")
+    return scale
 
 
 def lse_strides(lse: Any) -> tuple[int, int]:

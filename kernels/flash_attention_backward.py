@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.flash_attention import LOG2_E, Tile, layout_of, lse_strides, one_head, places
+from kernels.flash_attention import LOG2_E, Tile, check_lse, checked_scale, layout_of, lse_strides, one_head, places
 
 
 @tle2cuda.jit
@@ -387,10 +387,11 @@ def flash_attention_backward(
         ValueError: The arrays do not fit each other.
     """
     layout = layout_of(q, k, cu_q, cu_k, max_q, max_k, v=v, out=out, do=do, dq=dq, dk=dk, dv=dv)
-    if tuple(lse.shape) != layout.lse_shape or lse_strides(lse) != lse_strides(delta) or lse.shape != delta.shape:
-        raise ValueError(f"lse and delta must have the shape {layout.lse_shape} and the same strides")
+    check_lse(layout, lse=lse, delta=delta)
+    if lse_strides(lse) != lse_strides(delta):
+        raise ValueError(f"lse and delta must have the same strides, got {lse_strides(lse)} and {lse_strides(delta)}")
     of_keys, of_queries = tiles or (TILES_DKDV[layout.head_dim], TILES_DQ[layout.head_dim])
-    scale = layout.head_dim**-0.5 if scale is None else scale
+    scale = checked_scale(scale, layout.head_dim)
     steps, head = layout.strides, layout.head_dim
     rows = int(q.shape[0]) if cu_q is not None else layout.length_q
     batches = 1 if cu_q is not None else layout.batches

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.flash_attention import LOG2_E, layout_of_one_length
+from kernels.flash_attention import LOG2_E, checked_scale, layout_of_one_length
 from kernels.matrices import element_strides
 
 
@@ -101,7 +101,7 @@ def attend_rows(
         out: Result, shaped like `q`.
         lse: float32 [batch, heads, length], contiguous.
         causal: Queries see no later keys.
-        scale: Of the scores; left out: one over the square root of head_dim.
+        scale: Of the scores, positive; left out: one over the square root of head_dim.
         tile: Sizes of a CTA's work, others than those of `TILES`.
 
     Raises:
@@ -116,7 +116,7 @@ def attend_rows(
         steps = (array.shape[1] * length * head_dim, length * head_dim, head_dim, 1)
         if element_strides(array) != steps:
             raise ValueError(f"{name} must be contiguous, its strides are {element_strides(array)}")
-    scale = head_dim**-0.5 if scale is None else scale
+    scale = checked_scale(scale, head_dim)
     heads = layout.batches * layout.heads
     attention_described[(length // block_m, heads)](
         q, k, v, out, lse, heads * length, heads // layout.group * length, length, layout.group, scale * LOG2_E,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.flash_attention import LOG2_E, layout_of_one_length, lse_strides
+from kernels.flash_attention import LOG2_E, checked_scale, layout_of_one_length, lse_strides
 from tle2cuda.language import tle
 
 
@@ -191,7 +191,7 @@ def attend_rows(
         out: Result, shaped like `q`.
         lse: float32 [batch, heads, length], contiguous.
         causal: Queries see no later keys.
-        scale: Of the scores; left out: one over the square root of head_dim.
+        scale: Of the scores, positive; left out: one over the square root of head_dim.
         tile: Sizes of a CTA's work, others than those of `TILES`.
 
     Raises:
@@ -202,7 +202,7 @@ def attend_rows(
     near = math.gcd(layout.heads, NEAR_HEADS)
     grid = (-(-layout.length_q // block_m) * near, layout.heads // near, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
-    scale = layout.head_dim**-0.5 if scale is None else scale
+    scale = checked_scale(scale, layout.head_dim)
     attention_tle[grid](
         q, k, v, out, lse, layout.batches, layout.heads, layout.heads // layout.group, layout.length_q, scale * LOG2_E,
         *steps, *lse_strides(lse), CAUSAL=causal, HEAD=layout.head_dim, GROUP=layout.group, NEAR=near, BLOCK_M=block_m,

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides
+from kernels.matrices import are_rows_dense, element_strides
 
 SCALE_BLOCK = 128
 
@@ -100,7 +100,7 @@ def multiply_fp8(a: Any, b: Any, c: Any, a_scales: Any, b_scales: Any, *, tile: 
     for name, array in {"c": c, "a_scales": a_scales, "b_scales": b_scales}.items():
         if k != other_k or tuple(array.shape) != shapes[name]:
             raise ValueError(f"{name} must be {shapes[name]} for a {tuple(a.shape)}, b {tuple(b.shape)}, got {array.shape}")
-    if any(element_strides(matrix)[1] != 1 for matrix in (a, b, c)):
+    if not are_rows_dense(a, b, c):
         raise ValueError("the elements of each row must be neighbours")
     if SCALE_BLOCK % tile.block_n:
         raise ValueError(f"block_n must divide {SCALE_BLOCK}, got {tile.block_n}")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, new_array, power_of_two
+from kernels.matrices import are_rows_dense, element_strides, new_array, power_of_two
 
 
 @tle2cuda.jit
@@ -192,11 +192,12 @@ def choose_tiles(num_slots: int, num_experts: int) -> Tiles:
 
 
 class Workspace(NamedTuple):
-    """Arrays between the launches: what MoE Align writes, and both products' results."""
+    """Arrays between the launches: what MoE Align writes, both products' results, and two counts that are zero."""
 
     aligned: Any
     hidden: Any
     partial: Any
+    counters: Any
 
 
 def new_workspace(x: Any, w_gate_up: Any, top_k: int, block_m: int) -> Workspace:
@@ -208,7 +209,8 @@ def new_workspace(x: Any, w_gate_up: Any, top_k: int, block_m: int) -> Workspace
     slots = int(x.shape[0]) * top_k
     capacities = (sorted_capacity(slots, block_m, experts), expert_capacity(slots, block_m, experts), 1)
     aligned = AlignedBlocks(*(new_ints(x, count) for count in capacities))
-    return Workspace(aligned, new_array(x, (slots, twice // 2)), new_array(x, (slots, x.shape[1])))
+    counters = new_ints(x, 2, zero=True)
+    return Workspace(aligned, new_array(x, (slots, twice // 2)), new_array(x, (slots, x.shape[1])), counters)
 
 
 def fused_moe(
@@ -231,13 +233,16 @@ def fused_moe(
         topk_weights: float32 [T, K], the router's weights.
         topk_ids: int32 [T, K], the experts; a choice outside of [0, E) counts nothing.
         out: Result, [T, H].
-        tiles: Sizes of the CTAs' work, others than those of `TILES`.
+        tiles: Sizes of the CTAs' work in the products behind MoE Align; left out: those of `TILES`, or for very few tokens
+            the single launch of `kernels.fused_moe_few`.
         workspace: What `new_workspace` made for these sizes; left out: a new one.
 
     Raises:
         ValueError: The arrays do not fit each other.
     """
+    from kernels.fused_moe_few import fused_moe_few, takes_few_tokens
     from kernels.moe_align_block_size import moe_align_block_size
+    from kernels.moe_align_block_size.arrays import flatten_ids, in_rows
 
     (tokens, size), (experts, twice, _) = x.shape, w_gate_up.shape
     inner, top_k = twice // 2, int(topk_ids.shape[1])
@@ -245,16 +250,22 @@ def fused_moe(
     for name, array in {"w_gate_up": w_gate_up, "w_down": w_down, "out": out}.items():
         if tuple(array.shape) != wanted[name]:
             raise ValueError(f"{name} must be {list(wanted[name])} for x {list(x.shape)}, got {list(array.shape)}")
-        if element_strides(array)[-1] != 1 or element_strides(x)[-1] != 1:
+        if not are_rows_dense(array, x):
             raise ValueError("the elements of a row must be neighbours")
     if tuple(topk_weights.shape) != tuple(topk_ids.shape) or topk_ids.shape[0] != tokens:
         raise ValueError(f"topk_ids and topk_weights must be [{tokens}, K]")
     if tokens == 0:
         return out
     slots = tokens * top_k
+    ids, router = flatten_ids(topk_ids), in_rows(topk_weights)
+    if tiles is None and takes_few_tokens(x, w_gate_up, w_down, topk_ids):
+        hidden = new_array(x, (slots, inner)) if workspace is None else workspace.hidden
+        counters = None if workspace is None else workspace.counters
+        choices = ids.reshape(tokens, top_k)
+        return fused_moe_few(x, w_gate_up, w_down, router, choices, hidden, out, counters=counters)
     tiles = tiles or choose_tiles(slots, experts)
-    aligned, hidden, partial = workspace or new_workspace(x, w_gate_up, top_k, tiles.block_m)
-    moe_align_block_size(topk_ids, tiles.block_m, experts, out=aligned)
+    aligned, hidden, partial, _ = workspace or new_workspace(x, w_gate_up, top_k, tiles.block_m)
+    moe_align_block_size(ids, tiles.block_m, experts, out=aligned)
     blocks = min(int(aligned.expert_ids.shape[0]), slots)
 
     n, k, group_m, warps, stages = tiles.gate_up
@@ -265,13 +276,13 @@ def fused_moe(
     )  # fmt: skip
     n, k, group_m, warps, stages = tiles.down
     moe_down[(blocks * -(-size // n),)](
-        hidden, w_down, topk_weights, partial, *aligned, slots, size, inner, element_strides(hidden)[0],
+        hidden, w_down, router, partial, *aligned, slots, size, inner, element_strides(hidden)[0],
         *element_strides(w_down)[:2], element_strides(partial)[0], BLOCK_M=tiles.block_m, BLOCK_N=n, BLOCK_K=k,
         GROUP_M=group_m, num_warps=warps, num_stages=stages,
     )  # fmt: skip
     block = min(_SUM_BLOCK, power_of_two(size))
     moe_sum[(tokens, -(-size // block))](
-        partial, topk_ids, out, experts, size, element_strides(partial)[0], element_strides(out)[0], TOP_K=top_k,
+        partial, ids, out, experts, size, element_strides(partial)[0], element_strides(out)[0], TOP_K=top_k,
         CHOICES=power_of_two(top_k), BLOCK=block, num_warps=4,
     )  # fmt: skip
     return out

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, persistent_ctas
+from kernels.matrices import are_rows_dense, element_strides, persistent_ctas
 
 
 @tle2cuda.jit
@@ -64,13 +64,14 @@ def grouped_matmul(
 
 
 class Tile(NamedTuple):
-    """Sizes of a CTA's work."""
+    """Sizes of a CTA's work, and how many CTAs share a multiprocessor: two hide each other's waits where both fit."""
 
     block_m: int
     block_n: int
     block_k: int
     num_warps: int
     num_stages: int
+    ctas: int = 2
 
 
 TILE = Tile(128, 128, 64, 8, 3)
@@ -85,7 +86,7 @@ def multiply_groups(a: Any, b: Any, c: Any, ends: Any, *, tile: Tile = TILE, cta
         c: [M, N]; rows behind the last group are left as they are.
         ends: int32 [groups]: the row behind each group's last one; a group begins where the one before it ends.
         tile: Sizes of a CTA's work.
-        ctas: How many CTAs share the work; left out: one for each multiprocessor.
+        ctas: How many CTAs share the work; left out: `tile.ctas` for each multiprocessor.
 
     Raises:
         ValueError: The arrays do not fit each other.
@@ -93,10 +94,10 @@ def multiply_groups(a: Any, b: Any, c: Any, ends: Any, *, tile: Tile = TILE, cta
     (m, k), (groups, b_k, n) = a.shape, b.shape
     if b_k != k or tuple(c.shape) != (m, n) or tuple(ends.shape) != (groups,):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape} with {ends.shape} groups")
-    if element_strides(c)[1] != 1:
+    if not are_rows_dense(c):
         raise ValueError("the elements of a row of c must be neighbours")
     most = (-(-m // tile.block_m) + groups) * -(-n // tile.block_n)
-    grid = (persistent_ctas(a, most, 1) if ctas is None else ctas,)
+    grid = (persistent_ctas(a, most, tile.ctas) if ctas is None else ctas,)
     grouped_matmul[grid](
         a, b, c, ends, groups, n, k, *element_strides(a), *element_strides(b), element_strides(c)[0],
         BLOCK_M=tile.block_m, BLOCK_N=tile.block_n, BLOCK_K=tile.block_k, num_warps=tile.num_warps,

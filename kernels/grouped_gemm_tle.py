@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, persistent_ctas
+from kernels.matrices import are_rows_dense, element_strides, is_without_products, persistent_ctas
 from tle2cuda.language import tle
 
 
@@ -147,11 +147,14 @@ def multiply_groups(a: Any, b: Any, c: Any, ends: Any, *, tile: Tile = TILE, cta
     (m, k), (groups, b_k, n) = a.shape, b.shape
     if b_k != k or tuple(c.shape) != (m, n) or tuple(ends.shape) != (groups,):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape} with {ends.shape} groups")
-    by_columns = element_strides(b)[1] == 1 and element_strides(b)[2] != 1
+    by_columns = not are_rows_dense(b) and element_strides(b)[1] == 1
     stride_bg, *steps = element_strides(b)
-    stride_bx, neighbours = reversed(steps) if by_columns else steps
-    if element_strides(a)[1] != 1 or neighbours != 1 or element_strides(c)[1] != 1:
+    stride_bx = steps[1] if by_columns else steps[0]
+    if not are_rows_dense(a, c) or not (by_columns or are_rows_dense(b)):
         raise ValueError("the elements of each row must be neighbours; of b, those of each column may")
+    rows_of_groups = c[: int(ends[-1])] if groups and not k else c
+    if not groups or is_without_products(rows_of_groups, k):
+        return c
     most = (-(-m // tile.block_m) + groups) * -(-n // tile.block_n)
     grid = (persistent_ctas(a, most, 1) if ctas is None else ctas,)
     grouped_matmul_tle[grid](

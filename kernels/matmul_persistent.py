@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides, persistent_ctas
+from kernels.matrices import are_rows_dense, element_strides, is_without_products, persistent_ctas
 from tle2cuda.triton.tools.tensor_descriptor import TensorDescriptor
 
 
@@ -82,10 +82,12 @@ def multiply_persistent(
     (m, k), (b_k, n) = a.shape, b.shape
     if k != b_k or tuple(c.shape) != (m, n):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape}")
-    by_columns = element_strides(b)[0] == 1 and element_strides(b)[1] != 1
+    by_columns = not are_rows_dense(b) and element_strides(b)[0] == 1
     right = b.T if by_columns else b
-    if any(element_strides(matrix)[1] != 1 for matrix in (a, right, c)):
+    if not are_rows_dense(a, right, c):
         raise ValueError("the elements of each row must be neighbours; of b, those of each column may")
+    if is_without_products(c, k):
+        return c
     block_m, block_n, block_k, group_m, num_warps, num_stages = tile
     blocks = ([block_m, block_k], [block_n, block_k] if by_columns else [block_k, block_n], [block_m, block_n])
     described = [

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
+from kernels.matrices import are_rows_dense, element_strides, is_without_products
 from tle2cuda.language import tle
 
 
@@ -131,21 +132,22 @@ def multiply(a: Any, b: Any, c: Any, num_ctas: int = _MULTIPROCESSORS, **tile: i
         c: Result.
         num_ctas: Size of the grid, as many as the device has multiprocessors.
         **tile: Block sizes and stages other than those of `tile_for`.
+
+    Raises:
+        ValueError: The arrays do not fit each other.
     """
     (m, k), (other_k, n) = a.shape, b.shape
     if k != other_k or c.shape != (m, n):
         raise ValueError(f"cannot multiply {a.shape} and {b.shape} into {c.shape}")
+    if not are_rows_dense(a, b, c):
+        raise ValueError("the elements of each row must be neighbours")
+    if is_without_products(c, k):
+        return c
     constants = {**tile_for(m, n, num_ctas), **tile}
     tiles = -(-m // constants["BLOCK_M"]) * -(-n // constants["BLOCK_N"])
-    strides = (_row_stride(matrix) for matrix in (a, b, c))
+    strides = (element_strides(matrix)[0] for matrix in (a, b, c))
     matmul_tle[(min(num_ctas, tiles),)](a, b, c, m, n, k, *strides, **constants, num_warps=NUM_WARPS)
     return c
-
-
-def _row_stride(matrix: Any) -> int:
-    if hasattr(matrix, "stride"):  # torch counts elements
-        return int(matrix.stride(0))
-    return int(matrix.strides[0] // matrix.itemsize)
 
 
 def matmul_reference(a: NDArray[Any], b: NDArray[Any]) -> NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from kernels.moe_align_block_size.arrays import library_of, multiprocessors_of, stream_of
@@ -15,10 +16,41 @@ def power_of_two(count: int) -> int:
 
 
 def element_strides(array: Any) -> tuple[int, ...]:
-    """Elements from one index to the next, along each axis, of a torch, CuPy or NumPy array."""
+    """Elements from one index to the next, along each axis, of a torch, CuPy or NumPy array.
+
+    Of an array without elements, which has any strides, those of a contiguous one.
+    """
+    if 0 in array.shape:
+        extents = [max(int(extent), 1) for extent in array.shape]
+        return tuple(math.prod(extents[axis + 1 :]) for axis in range(len(extents)))
     if hasattr(array, "stride"):  # torch counts elements
         return tuple(array.stride())
     return tuple(stride // array.itemsize for stride in array.strides)
+
+
+def are_rows_dense(*arrays: Any) -> bool:
+    """Whether the elements along the last axis of each array are neighbours; one by itself always is."""
+    return all(array.shape[-1] <= 1 or element_strides(array)[-1] == 1 for array in arrays)
+
+
+def is_contiguous(array: Any) -> bool:
+    """Whether the elements lie one behind the other in row-major order."""
+    expected = 1
+    for extent, stride in zip(reversed(array.shape), reversed(element_strides(array)), strict=True):
+        if extent > 1 and stride != expected:
+            return False
+        expected *= max(int(extent), 1)
+    return True
+
+
+def is_without_products(c: Any, k: int) -> bool:
+    """Whether a product over `k` needs no kernel, as tensors without elements cannot be described to the copy engine.
+
+    Either the result has no elements, or they are all 0, and are written here.
+    """
+    if k == 0:
+        c[...] = 0
+    return k == 0 or 0 in c.shape
 
 
 def row_stride(matrix: Any) -> int:
@@ -30,7 +62,7 @@ def row_stride(matrix: Any) -> int:
     if len(matrix.shape) != 2:
         raise ValueError(f"expected a matrix, got shape {tuple(matrix.shape)}")
     strides = element_strides(matrix)
-    if 0 not in matrix.shape and matrix.shape[1] > 1 and strides[1] != 1:
+    if not are_rows_dense(matrix):
         raise ValueError(f"the elements of a row must be neighbours, the strides are {strides}")
     return int(strides[0])
 
@@ -72,7 +104,9 @@ def address_of(array: Any) -> int:
     """Address of the first element, of a torch, CuPy or NumPy array."""
     if hasattr(array, "data_ptr"):
         return int(array.data_ptr())
-    return int(array.data.ptr if hasattr(array.data, "ptr") else array.ctypes.data)
+    if hasattr(array, "ctypes"):  # NumPy; `data` of a dtype that it does not know raises
+        return int(array.ctypes.data)
+    return int(array.data.ptr)
 
 
 def persistent_ctas(array: Any, work_items: int, ctas_per_multiprocessor: int) -> int:

@@ -270,11 +270,11 @@ _claims: dict[tuple[str, int, int], Any] = {}
 
 
 def claims_for(x: Any) -> Any:
-    """The count of claims for launches on the current stream: zero, and zero again behind each of them."""
+    """Two counts for launches on the current stream, of claims or of CTAs: zero, and zero again behind each of them."""
     stream = stream_of(x)
     claims = _claims.get(stream)
     if claims is None:
-        claims = new_ints(x, 1, zero=True)
+        claims = new_ints(x, 2, zero=True)
         # Memory made during capture belongs to the graph.
         if stream[0] != "numpy" and not is_capturing(stream[0]):
             _claims[stream] = claims

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 import tle2cuda
 import tle2cuda.language as tl
-from kernels.matrices import element_strides
+from kernels.matrices import are_rows_dense, element_strides
 
 SCALE_BLOCK = 32
 FORMATS = ("e4m3", "e5m2", "e2m1")  # the last one: two elements in a byte, the first one in its low half
@@ -93,8 +93,10 @@ def multiply_scaled(
     shapes = {"a": (m, k // packs[0]), "b": (n, k // packs[1]), "a_scales": (m, k // 32), "b_scales": (n, k // 32)}
     arrays = {"a": a, "b": b, "a_scales": a_scales, "b_scales": b_scales}
     for name, array in arrays.items():
-        if tuple(array.shape) != shapes[name] or element_strides(array)[1] != 1:
+        if tuple(array.shape) != shapes[name] or not are_rows_dense(array):
             raise ValueError(f"{name} must be {list(shapes[name])}, its rows' elements neighbours, got {list(array.shape)}")
+    if not are_rows_dense(c):
+        raise ValueError("the elements of a row of c must be neighbours")
     rows = [element_strides(array)[0] for array in (a, a_scales, b, b_scales, c)]
     scaled_matmul[-(-m // block[0]), -(-n // block[1])](
         a, a_scales, b, b_scales, c, m, n, k, *rows, *formats, *block, num_warps=num_warps

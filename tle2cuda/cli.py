@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import errno
 import io
 import os
 import re
@@ -18,9 +17,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
+from tle2cuda.cli_checks import ALL_PASSES, DUMPS, STDOUT, check_options
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, KernelWarning, ToolchainError
 from tle2cuda.levels import LEVELS
-from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, MAX_REGISTERS_PER_THREAD, parse_target
+from tle2cuda.paths import write_text
+from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET
 from tle2cuda.version import __version__
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ if TYPE_CHECKING:
 
 EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
 
-_STDOUT = "-"
 _DEFAULT_WARPS = 4
-_DUMPS = ("cu", "contract", "ptx", "sass")
-_ALL_PASSES = "all"
 _LATER = {
     "export": "exporting a kernel with a C++ launcher",
 }
@@ -148,7 +146,7 @@ def _add_compile(commands: Any) -> None:
         "--num-stages",
         type=int,
         metavar="N",
-        help=f"iterations of loads in flight in loops (default: {DEFAULT_STAGES})",
+        help=f"iterations of loads in flight in loops with matrix products (default: {DEFAULT_STAGES})",
     )
     parser.add_argument("--maxnreg", type=int, metavar="N", help="most registers of a thread (default: no bound)")
     parser.add_argument(
@@ -166,14 +164,14 @@ def _add_compile(commands: Any) -> None:
         parser.add_argument(
             f"--dump-{name}",
             nargs="?",
-            const=_STDOUT,
+            const=STDOUT,
             metavar="FILE",
             help=f"write {what} to FILE or standard output",
         )
     parser.add_argument(
         "--dump-contract",
         nargs="?",
-        const=_STDOUT,
+        const=STDOUT,
         metavar="FILE",
         help="write the launch contract, JSON, to FILE or standard output; unless it has a FILE of its own, --dump-cu FILE "
         "writes it beside that one",
@@ -181,7 +179,7 @@ def _add_compile(commands: Any) -> None:
     parser.add_argument(
         "--dump-ir",
         nargs="?",
-        const=_ALL_PASSES,
+        const=ALL_PASSES,
         metavar="PASS",
         help="print the IR after PASS, or after every pass",
     )
@@ -248,7 +246,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _compile(options: argparse.Namespace) -> int:
     """`tle2cuda compile`: triton is served to the kernel's file, as `run` serves it to a script."""
-    _check_options(options)
+    check_options(options)
     from tle2cuda.triton_imports import install
 
     with install():
@@ -259,17 +257,10 @@ def _compile_served(options: argparse.Namespace) -> int:
     from tle2cuda.runtime.loading import import_path, load_kernel
     from tle2cuda.runtime.signature import parse_constant
 
-    for text in options.constants:
-        parse_constant(text.partition(":")[0])  # a wrong command line is told before the file is run
     with contextlib.redirect_stdout(sys.stderr):  # what the file prints when it is run is no part of a dump
         kernel, module = load_kernel(options.kernel)
     with import_path(Path(module.__file__ or "")):
         constants = dict(parse_constant(text, vars(module)) for text in options.constants)
-    if options.signature is None:
-        raise ArgumentError(
-            "--signature is missing",
-            help="give types and constants in order, such as --signature '*fp32:16, *fp32:16, i32, 1024'",
-        )
     from tle2cuda import compiler
 
     constants = _choose(kernel, constants, options)
@@ -284,7 +275,7 @@ def _compile_served(options: argparse.Namespace) -> int:
         arch=options.arch,
         language=options.language,
         debug=options.debug or None,
-        dump_ir=_ALL_PASSES if options.dump_ir else None,
+        dump_ir=ALL_PASSES if options.dump_ir else None,
         **extra,
     )
     _, is_named, name = options.kernel.rpartition("::")
@@ -319,8 +310,8 @@ def _scalars(inputs: Sequence[str]) -> dict[str, Any]:
 
 def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
     """Write the dumps and the report that were asked for; compile only for those that need it."""
-    wanted = {name: target for name in _DUMPS if (target := getattr(options, f"dump_{name}")) is not None}
-    shown = list(wanted.values()).count(_STDOUT) + (options.dump_ir is not None)
+    wanted = {name: target for name in DUMPS if (target := getattr(options, f"dump_{name}")) is not None}
+    shown = list(wanted.values()).count(STDOUT) + (options.dump_ir is not None)
     if options.dump_ir is not None:
         _show_ir(emitted.ir_dumps, options.dump_ir)
     texts = {"cu": emitted.source, "contract": emitted.contract.to_json()}
@@ -338,14 +329,14 @@ def _show(emitted: EmittedKernel, options: argparse.Namespace) -> int:
             print(f"{'registers':<14}not known without CUDA: {error.message}")
     for name, target in wanted.items():
         _write(texts[name] if name in texts else built.asm[name], target, name, shown > 1)
-    if wanted.get("contract", _STDOUT) == _STDOUT and wanted.get("cu", _STDOUT) != _STDOUT:
+    if wanted.get("contract", STDOUT) == STDOUT and wanted.get("cu", STDOUT) != STDOUT:
         beside = Path(wanted["cu"]).with_suffix(".json")
         if Path(wanted["cu"]).is_file() and beside != Path(wanted["cu"]):  # no contract beside /dev/stdout
             _write(texts["contract"], str(beside), "contract", False)
     if report and built is not None:
         print(built.report.render())
-        written = wanted.get("cu", _STDOUT)
-        emitted_file = built.source_path if written == _STDOUT else Path(written)
+        written = wanted.get("cu", STDOUT)
+        emitted_file = built.source_path if written == STDOUT else Path(written)
         if emitted_file.exists():
             print(f"{'emitted file':<14}{emitted_file}")
     if options.inputs is not None:
@@ -378,53 +369,10 @@ def _show_instructions(emitted: Any, options: argparse.Namespace) -> None:
         print("\n" + render_instructions(counts))
 
 
-def _check_options(options: argparse.Namespace) -> None:
-    """Refuse what can be refused before the kernel file is run.
-
-    Raises:
-        ArgumentError: An option is missing or wrong.
-    """
-    if options.kernel is None:
-        for name in (*_DUMPS, "ir"):
-            value = getattr(options, f"dump_{name}")
-            if value and (".py" in value or "::" in value):
-                raise ArgumentError(
-                    f"--dump-{name} took {value!r} for its file, so the kernel is missing",
-                    help=f"put PATH::KERNEL before --dump-{name}",
-                )
-        for constant in options.constants:
-            if "::" in constant or constant.endswith(".py"):
-                raise ArgumentError(
-                    f"--constants took {constant!r} for a constant, so the kernel is missing",
-                    help="put PATH::KERNEL before --constants",
-                )
-        raise ArgumentError("the kernel is missing", help="name it as PATH::KERNEL, such as add.py::add")
-    for name in _DUMPS:
-        target = getattr(options, f"dump_{name}")
-        if target not in (None, _STDOUT) and not Path(target).parent.is_dir():
-            raise ArgumentError(f"cannot write {target}: {os.strerror(errno.ENOENT)}")
-    if options.grid is not None and options.inputs is None:
-        raise ArgumentError("--grid is for --inputs", help="give the inputs, such as --inputs x=4096 n=4096")
-    parse_target(options.arch)
-    stages, warps, registers = options.num_stages, options.num_warps, options.maxnreg
-    if stages is not None and stages < 1:
-        raise ArgumentError(f"--num-stages is 1 or more, got {stages}")
-    if warps is not None and (not 1 <= warps <= 32 or warps & (warps - 1)):
-        raise ArgumentError(f"--num-warps is a power of two between 1 and 32, got {warps}")
-    if registers is not None and not 16 <= registers <= MAX_REGISTERS_PER_THREAD:
-        raise ArgumentError(f"--maxnreg is between 16 and {MAX_REGISTERS_PER_THREAD} registers, got {registers}")
-
-
 def _show_ir(dumps: Any, wanted: str) -> None:
-    """Print IR after one pass or all.
-
-    Raises:
-        ArgumentError: There is no such pass.
-    """
-    if wanted != _ALL_PASSES and wanted not in dumps:
-        raise ArgumentError(f"there is no pass {wanted!r}", facts=(f"passes: {', '.join(dumps)}",))
+    """Print IR after one pass or all."""
     for name, text in dumps.items():
-        if wanted in (_ALL_PASSES, name):
+        if wanted in (ALL_PASSES, name):
             print(f"// IR after {name}")
             print(text.rstrip("\n"))
 
@@ -435,15 +383,12 @@ def _write(text: str, target: str, name: str, titled: bool) -> None:
     Raises:
         ArgumentError: The file cannot be written.
     """
-    if target == _STDOUT:
+    if target == STDOUT:
         if titled:
             print(f"// {name}")
         print(text.rstrip("\n"))
         return
-    try:
-        Path(target).write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise ArgumentError(f"cannot write {target}: {error.strerror or error}") from None
+    write_text(Path(target), text)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -134,6 +134,10 @@ class ArgumentError(KernelError, TypeError):
     """A kernel was called or specialised with arguments that do not fit its signature."""
 
 
+class UnknownGridName(ArgumentError, KeyError):
+    """A grid that is a function of the arguments asked for one that there is not."""
+
+
 class OutOfResources(KernelError):
     """The kernel needs more of a hardware resource than the target has.
 

@@ -6,7 +6,6 @@ by the key of the arguments and hands the values to the launcher. What is slow h
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import textwrap
@@ -19,6 +18,7 @@ from typing import Any, Generic, TypeVar, overload
 from tle2cuda.compiler import EmittedKernel, current_arch, emit_specialized, public
 from tle2cuda.errors import ArgumentError, InternalError, KernelError, LaunchError
 from tle2cuda.levels import check_level
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.runtime.args import (
     HOST,
     BoundArguments,
@@ -31,6 +31,7 @@ from tle2cuda.runtime.args import (
 from tle2cuda.runtime.device import DEVICE_VARIABLE, HOST_DEVICES, chosen_device, on_device
 from tle2cuda.runtime.dump import dump
 from tle2cuda.runtime.frames import hide_frames, without_frames
+from tle2cuda.runtime.grid_names import GridNames
 from tle2cuda.runtime.hooks import HOOKS, LaunchMetadata
 from tle2cuda.runtime.launches import GPULaunch, HostLaunch, values_for_all
 from tle2cuda.runtime.mocks import MockTensor
@@ -396,7 +397,7 @@ class JitFunction(KernelInterface[Any]):
             launch = self._prepare(launch_key(self.parameters, values, options), bound, options)
             named = dict(zip(self.arg_names, values, strict=True))
             if callable(grid):
-                grid = grid(named)
+                grid = grid(GridNames(named, self.fn.__name__))
             passed = tuple(describe(p, value)[1] for p, value in zip(self.parameters, values, strict=True))
             metadata = LaunchMetadata(self.fn.__name__, launch, grid, named, self.launch_metadata)
             if HOOKS.active:
@@ -451,14 +452,13 @@ class JitFunction(KernelInterface[Any]):
         known = self.arg_names
         for keyword in kwargs:
             if keyword not in known:
-                close = difflib.get_close_matches(keyword, [*known, *OPTION_DEFAULTS], n=1, cutoff=0.6)
                 raise ArgumentError(
                     f"{name} has no parameter or launch option `{keyword}`",
                     facts=(
                         f"parameters: {', '.join(known)}",
                         f"launch options: {', '.join(OPTION_DEFAULTS)}",
                     ),
-                    help=f"did you mean `{close[0]}`?" if close else "",
+                    help=did_you_mean(keyword, [*known, *OPTION_DEFAULTS], shortened=True),
                 )
         try:
             bound = self.signature.bind(*args, **kwargs)

@@ -5,7 +5,6 @@ Everything here is an argument of compilation, never a device query, so it works
 
 from __future__ import annotations
 
-import difflib
 import functools
 import re
 from collections.abc import Mapping
@@ -251,11 +250,14 @@ def parse_target(name: str) -> Target:
         target = Target(int(match[1]), int(match[2]), match[3])
         if target.name in known_targets():
             return target
-    close = difflib.get_close_matches(name, known_targets(), n=1, cutoff=0.5)
+    # The same number, however it is written: sm90a, compute_90a, 9.0a.
+    written = re.fullmatch(r"\D*?([\d.]+)([a-z]?)", name.strip().lower())
+    plain = f"sm_{written[1].replace('.', '')}" if written else ""
+    near = next((n for n in (plain + written[2], plain) if n in known_targets()), "") if written else ""
     raise ArgumentError(
         f"unknown target architecture {name!r}",
         facts=("known: " + ", ".join(known_targets()),),
-        help=f"did you mean {close[0]}?" if close else "write it as sm_90a",
+        help=f"did you mean {near}?" if near else "" if match else "write it as sm_90a",
     )
 
 

@@ -31,8 +31,19 @@ def flatten_ids(ids: Any) -> Any:
         raise TypeError(f"expert ids must be int16, int32 or int64, got {ids.dtype}")
     if library == "torch" and not ids.is_cuda:
         raise TypeError("expert ids are a torch tensor in the CPU's memory; pass ids.cuda(), or ids.numpy()")
-    flat = ids.reshape(-1)
-    return flat.contiguous() if library == "torch" else flat
+    return in_rows(ids)
+
+
+def in_rows(array: Any) -> Any:
+    """The elements in row-major order, without a copy where the array is contiguous."""
+    library = library_of(array)
+    if library == "torch":
+        return array.reshape(-1).contiguous()
+    if library == "cupy":
+        import cupy
+
+        return cupy.ascontiguousarray(array).reshape(-1)
+    return np.ascontiguousarray(array).reshape(-1)
 
 
 def new_ints(like: Any, count: int, *, zero: bool = False) -> Any:

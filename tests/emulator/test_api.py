@@ -203,7 +203,7 @@ def test_without_a_compiler_launches_run_in_the_interpreter_and_say_so_once(monk
 def test_faults_of_a_launch_raise(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     args = arguments()
-    with pytest.raises(EmulationError, match=r"an access to argument (x|out), \d+ bytes behind its end"):
+    with pytest.raises(EmulationError, match=r"an access to element \d+ of argument (x|out), which has \d+ elements?"):
         scale_without_mask[(100000,)](**args)
 
 
@@ -221,12 +221,13 @@ def test_launches_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setenv("TLE2CUDA_DEVICE", "emulator")
     x, out = np.zeros((2, 100), np.float32)
-    outside = "reads 4 bytes at argument x, 0 bytes behind its end (it has 400 bytes)"
+    outside = "reads element 100 of argument x, which has 100 elements"
     for words in ("", "bounds", "alignment"):
         monkeypatch.setenv("TLE2CUDA_DETECT", words)
         with pytest.raises(EmulationError) as caught:
             write[(1,)](x, out, 100, BLOCK=128)
         assert (caught.value.kind, caught.value.message) == ("out_of_bounds", outside)
+        assert caught.value.facts[-1] == "x: array float32[100]"
         assert caught.value.help == "mask the access: an element is never touched where the mask is False"
         assert not out.any(), "a launch that is at fault leaves no result"
     monkeypatch.setenv("TLE2CUDA_DETECT", "races, bounds")

@@ -271,7 +271,7 @@ CASES: dict[str, tuple[str, str, str]] = {
     "beyond the source": (
         SETUP + LOAD.replace("tile, x", "tile, x + 48"),
         "out_of_bounds",
-        "a bulk copy reads 128 bytes at argument x, byte 192 of 256",
+        "a bulk copy reads elements 48 to 79 of argument x, which has 64 elements",
     ),
     "registers that a warpgroup's warps do not agree on": (
         "    if (threadIdx.x < 64) registers_decrease<40>();",

@@ -501,7 +501,11 @@ def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_pat
         (("--inputs", "ids=8:5..5", "--grid", "2"), 2, "no number lies from 5 to below 5"),
         (("--inputs", "ids=none.npy", "--grid", "2"), 2, "cannot read none.npy"),
         (("--inputs", "none.py::make"), 2, "there is no file 'none.py'"),
-        (("--inputs", "ids=256:0..9", "counts=8", "n=256", "--grid", "2"), 1, "argument counts, 0 bytes behind its end"),
+        (
+            ("--inputs", "ids=256:0..9", "counts=8", "n=256", "--grid", "2"),
+            1,
+            "element 8 of argument counts, which has 8 elements",
+        ),
     ],
 )
 def test_inputs_that_do_not_fit(

@@ -108,7 +108,7 @@ def test_words_of_the_other_findings() -> None:
         5: ("uninitialized", "reads tile[3][7] in shared memory of CTA (0, 0, 0), which nothing has written"),
         6: (
             "out_of_bounds",
-            "reads 4 bytes at tile, 0 bytes behind its end (it has 128 bytes) in shared memory of CTA (0, 0, 0)",
+            "reads element 32 of tile, which has 4 x 8 elements, in shared memory of CTA (0, 0, 0)",
         ),
         7: ("misaligned", "writes 8 bytes at argument x, byte 4 of 256"),
         8: ("uninitialized", "reads out[40], which nothing has written"),
@@ -411,8 +411,8 @@ def test_accesses_outside_of_one_member_of_the_struct() -> None:
     args = cluster_arguments()
     result = emulate(dataclasses.replace(emitted, source=source), 8, args, detect="bounds")
     assert {finding.message for finding in result.findings if finding.kind == "out_of_bounds"} == {
-        "reads 4 bytes at total, 0 bytes behind its end (it has 4096 bytes) in shared memory of CTA (0, 0, 0)",
-        "reads 4 bytes at start, 0 bytes behind its end (it has 4096 bytes) in shared memory of CTA (0, 0, 0)",
+        "reads element 1024 of total, which has 1024 elements, in shared memory of CTA (0, 0, 0)",
+        "reads element 1024 of start, which has 1024 elements, in shared memory of CTA (0, 0, 0)",
     }
 
 
@@ -509,7 +509,7 @@ def test_copies_of_whole_blocks_are_seen() -> None:
     body = struct + "if (threadIdx.x == 0) *reinterpret_cast<Block*>(out) = *reinterpret_cast<Block*>(out + n);"
     args = {"out": ints(96), "n": 33}
     result = emulate(handwritten(f"    {body}", args), 1, args, detect=("bounds", "races"))
-    assert message(result, "out_of_bounds") == "reads 256 bytes at argument out, byte 132 of 384"
+    assert message(result, "out_of_bounds") == "reads elements 33 to 96 of argument out, which has 96 elements"
 
 
 @tle2cuda.jit

@@ -150,20 +150,23 @@ def test_writes_far_behind_an_argument() -> None:
     body = "    x[threadIdx.x] = 5;\n    if (threadIdx.x == 9) x[100000] = 1;"
     found = fault(body, X).failed
     assert found.kind == "out_of_bounds" and found.thread == (9, 0, 0)
-    assert "argument x, 399744 bytes behind its end (it has 256 bytes)" in found.message
+    assert found.message == "writes element 100000 of argument x, which has 64 elements"
     assert found.location.line == 6
 
 
 @pytest.mark.parametrize(
     ("statement", "message"),
     [
-        ("x[64] = 1;", "writes 4 bytes at argument x, 0 bytes behind its end (it has 256 bytes)"),
-        ("x[0] = x[-1];", "reads 4 bytes at argument x, 4 bytes before its beginning"),
-        ("atomicAdd(x + 64, 1);", "updates 4 bytes at argument x, 0 bytes behind its end (it has 256 bytes)"),
-        ("*reinterpret_cast<int4*>(x + 61) = make_int4(0, 0, 0, 0);", "writes 16 bytes at argument x, byte 244 of 256"),
+        ("x[64] = 1;", "writes element 64 of argument x, which has 64 elements"),
+        ("x[0] = x[-1];", "reads element -1 of argument x, which has 64 elements"),
+        ("atomicAdd(x + 64, 1);", "updates element 64 of argument x, which has 64 elements"),
+        (
+            "*reinterpret_cast<int4*>(x + 61) = make_int4(0, 0, 0, 0);",
+            "writes elements 61 to 64 of argument x, which has 64 elements",
+        ),
         (
             "tile[threadIdx.x + 32] = 1;",
-            "writes 4 bytes at tile, 0 bytes behind its end (it has 128 bytes) in shared memory of CTA (0, 0, 0)",
+            "writes element 32 of tile, which has 32 elements, in shared memory of CTA (0, 0, 0)",
         ),
     ],
 )
@@ -173,6 +176,18 @@ def test_accesses_just_outside(statement: str, message: str) -> None:
     assert result.failed is None
     assert message in {finding.message for finding in result.findings}
     assert all(finding.location.line == 8 for finding in result.findings)
+
+
+def test_accesses_outside_of_views_and_of_arrays_in_one_memory() -> None:
+    memory = np.zeros((10, 8), np.int32)
+    body = "    if (threadIdx.x == 0)\n        x[90] = 1;"
+    (found,) = fault(body, {"x": memory[1:, :4]}, detect="bounds").findings
+    assert found.message == "writes element 90 of argument x, whose memory has 68 elements"
+    assert found.details == ("x: array int32[9, 4] with strides [8, 1]",)
+    (found,) = fault(body, {"x": memory, "y": memory}, detect="bounds").findings
+    assert found.message == "writes element 90 of arguments x, y, which have 80 elements"
+    (found,) = fault(body, {"x": memory, "y": memory[1:]}, detect="bounds").findings
+    assert found.message == "writes 4 bytes at arguments x, y, 40 bytes behind its end (it has 320 bytes)"
 
 
 def test_misaligned_vectors() -> None:

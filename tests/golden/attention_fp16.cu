@@ -1,4 +1,4 @@
-// attention.cu: emitted by tle2cuda from attention.py:15 (attention). Do not edit.
+// attention.cu: emitted by tle2cuda from attention.py:16 (attention). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 65536 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 65536 bytes of dynamic shared memory
@@ -288,9 +288,9 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half key[3][64][64];      // 3 stages of attention.py:30, 128-byte swizzle
-    alignas(1024) __half value[3][64][64];    // 3 stages of attention.py:40, 128-byte swizzle
-    alignas(1024) __half query_tile[8192];    // operand of attention.py:31: [128, 64], rows in 16-byte chunks, swizzled
+    alignas(1024) __half key[3][64][64];      // 3 stages of attention.py:31, 128-byte swizzle
+    alignas(1024) __half value[3][64][64];    // 3 stages of attention.py:41, 128-byte swizzle
+    alignas(1024) __half query_tile[8192];    // operand of attention.py:32: [128, 64], rows in 16-byte chunks, swizzled
 };
 static_assert(sizeof(Shared) <= 65536, "the launch contract gives the CTA this much shared memory");
 
@@ -304,53 +304,53 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     Shared& shared = *reinterpret_cast<Shared*>(shared_bytes);
     const int thread = threadIdx.x;
 
-    // head = tl.program_id(1).to(tl.int64) * length * HEAD                          attention.py:18
+    // head = tl.program_id(1).to(tl.int64) * length * HEAD                          attention.py:19
     const int pid_y = blockIdx.y;
     const long long head = static_cast<long long>(pid_y) * length * 64ll;
-    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                     attention.py:19
+    // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                     attention.py:20
     const int pid_x = blockIdx.x;
-    // end = tl.minimum(length, (tl.program_id(0) + 1) * BLOCK_M) if CAUSAL els ...  attention.py:26
+    // end = tl.minimum(length, (tl.program_id(0) + 1) * BLOCK_M) if CAUSAL els ...  attention.py:27
     const int end = min(length, (pid_x + 1) * 128);
     Vector<__half, 8> query[8];
-    // d = tl.arange(0, HEAD)                                                        attention.py:20
+    // d = tl.arange(0, HEAD)                                                        attention.py:21
     const int d = thread % 8 * 8;
     // tile [128, 64]: row = thread / 8 + 16 * run, column = thread % 8 * 8 + k;  run < 8, k < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                 attention.py:19
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                 attention.py:20
         const int rows = pid_x * 128 + thread / 8 + 16 * run;
-        // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:21
+        // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:22
         const int at = rows * 64 + d;
-        // query = tl.load(q + head + at, mask=rows[:, None] < length, other=0.0)    attention.py:22
+        // query = tl.load(q + head + at, mask=rows[:, None] < length, other=0.0)    attention.py:23
         query[run] = load_vector_nc_if<uint4>(rows < length, q + head + at, fill_vector<8>(__float2half(0.0f)));
     }
 
-    // for start in range(0, end, BLOCK_N):                                          attention.py:27
-    // d = tl.arange(0, HEAD)                                                        attention.py:20
+    // for start in range(0, end, BLOCK_N):                                          attention.py:28
+    // d = tl.arange(0, HEAD)                                                        attention.py:21
     const int d_3 = thread % 8 * 8;
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
         if (stage * 64 < end) {
-            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:30
+            // key = tl.load(k + head + places, mask=cols[:, None] < length, ot ...  attention.py:31
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
+                // d = tl.arange(0, HEAD)                                            attention.py:21
                 const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:29
                 const int cols = stage * 64 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:30
                 const int places = cols * 64 + d_3;
                 cp_async_zero_fill<16>(&shared.key[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length ? 16 : 0);
             }
 
-            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:40
+            // value = tl.load(v + head + places, mask=cols[:, None] < length, ...   attention.py:41
             #pragma unroll
             for (int run = 0; run < 4; ++run) {
-                // d = tl.arange(0, HEAD)                                            attention.py:20
+                // d = tl.arange(0, HEAD)                                            attention.py:21
                 const int d_2 = thread / 8 + 16 * run;
-                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:28
+                // cols = start + tl.arange(0, BLOCK_N)                              attention.py:29
                 const int cols = stage * 64 + d_2;
-                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:29
+                // places = cols[:, None] * HEAD + d[None, :]                        attention.py:30
                 const int places = cols * 64 + d_3;
                 cp_async_zero_fill<16>(&shared.value[stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length ? 16 : 0);
             }
@@ -358,12 +358,12 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         cp_async_commit();
     }
 
-    // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x) = ...   attention.py:31
+    // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x) = ...   attention.py:32
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         store_vector(&shared.query_tile[(thread ^ (thread / 8 % 8)) * 8 + 1024 * run], query[run]);
 
-    // for start in range(0, end, BLOCK_N):                                          attention.py:27
+    // for start in range(0, end, BLOCK_N):                                          attention.py:28
     float total[4];
     #pragma unroll
     for (int run = 0; run < 4; ++run)
@@ -385,32 +385,32 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         fence_async_proxy();  // shows what was written to the ring `key`, the ring `value` and the scratch `query_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `key`, the ring `value` and the scratch `query_tile` before it and after it
 
-        // key = tl.load(k + head + places, mask=cols[:, None] < length, other=0.0)  attention.py:30
+        // key = tl.load(k + head + places, mask=cols[:, None] < length, other=0.0)  attention.py:31
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // d = tl.arange(0, HEAD)                                                attention.py:20
+            // d = tl.arange(0, HEAD)                                                attention.py:21
             const int d_2 = thread / 8 + 16 * run;
-            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:29
             const int cols = start + 128 + d_2;
-            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
+            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:30
             const int places = cols * 64 + d_3;
             cp_async_zero_fill<16>(&shared.key[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], k_ + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
 
-        // value = tl.load(v + head + places, mask=cols[:, None] < length, othe ...  attention.py:40
+        // value = tl.load(v + head + places, mask=cols[:, None] < length, othe ...  attention.py:41
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // d = tl.arange(0, HEAD)                                                attention.py:20
+            // d = tl.arange(0, HEAD)                                                attention.py:21
             const int d_2 = thread / 8 + 16 * run;
-            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:29
             const int cols = start + 128 + d_2;
-            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:29
+            // places = cols[:, None] * HEAD + d[None, :]                            attention.py:30
             const int places = cols * 64 + d_3;
             cp_async_zero_fill<16>(&shared.value[free_stage][thread / 8 + 16 * run][swizzled<128, 2>(thread / 8 + 16 * run, thread % 8 * 8)], v + head + places, cols < length && end - start > 128 ? 16 : 0);
         }
         cp_async_commit();
 
-        // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x ...  attention.py:31
+        // score = tl.dot(query, tl.trans(key)) * (scale * 1.44269504)  # exp(x ...  attention.py:32
         Vector<float, 2> product[32];
         const Descriptor query_first = wgmma_descriptor<128>(shared.query_tile, 16, 1024);  // rows along K
         const Descriptor key_first = wgmma_descriptor<128>(shared.key[stage], 16, 1024);  // rows along K
@@ -427,23 +427,23 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8, column = thread % 4 * 2 + run / 2 % 8 * 8 + k;  run < 32, k < 2
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
-            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)             attention.py:19
+            // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)             attention.py:20
             const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 16 * 64 + run % 2 * 8;
-            // d = tl.arange(0, HEAD)                                                attention.py:20
+            // d = tl.arange(0, HEAD)                                                attention.py:21
             const int d_2 = thread % 4 * 2 + run / 2 % 8 * 8;
 
-            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:28
+            // cols = start + tl.arange(0, BLOCK_N)                                  attention.py:29
             const int cols = start + d_2;
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
                 const float score_2 = product[run][k] * (scale * 1.442695f);
 
-                // score = tl.where(rows[:, None] >= cols[None, :], score, floa ...  attention.py:33
+                // score = tl.where(rows[:, None] >= cols[None, :], score, floa ...  attention.py:34
                 score[run][k] = rows >= cols + k ? score_2 : -infinity();
             }
         }
 
-        // now = tl.maximum(largest, tl.max(score, 1))                               attention.py:36
+        // now = tl.maximum(largest, tl.max(score, 1))                               attention.py:37
         float score_max[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -465,7 +465,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // weight = tl.exp2(score - now[:, None])                            attention.py:37
+                // weight = tl.exp2(score - now[:, None])                            attention.py:38
                 weight[run][k] = exp2_approx(score[run][k] - now[run / 16 * 2 + run % 2]);
             }
         }
@@ -473,13 +473,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         float product_2[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
-            // share = tl.exp2(largest - now)                                        attention.py:38
+            // share = tl.exp2(largest - now)                                        attention.py:39
             share[run] = exp2_approx(largest[run] - now[run]);
-            // total = total * share + tl.sum(weight, 1)                             attention.py:39
+            // total = total * share + tl.sum(weight, 1)                             attention.py:40
             product_2[run] = total[run] * share[run];
         }
 
-        // total = total * share + tl.sum(weight, 1)                                 attention.py:39
+        // total = total * share + tl.sum(weight, 1)                                 attention.py:40
         float weight_sum[4];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -498,13 +498,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:41
+                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:42
                 weight_2[run][k] = __float2half(weight[run][k]);
                 acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
             }
         }
 
-        // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:41
+        // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])         attention.py:42
         keep_sums(acc);
         const Descriptor value_first = wgmma_descriptor<128>(shared.value[stage], 8192, 1024);  // rows along N
         wgmma_fence();
@@ -532,14 +532,14 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // result = acc / total[:, None]                                         attention.py:43
+            // result = acc / total[:, None]                                         attention.py:44
             const float result_2 = divide_approx(acc[run][k], total[run / 16 * 2 + run % 2]);
-            // tl.store(out + head + at, result.to(out.dtype.element_ty), mask= ...  attention.py:44
+            // tl.store(out + head + at, result.to(out.dtype.element_ty), mask= ...  attention.py:45
             result[run][k] = __float2half(result_2);
         }
     }
 
-    // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows[:, ...   attention.py:44
+    // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows[:, ...   attention.py:45
     Vector<__half, 8> result_converted[8];
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
@@ -553,13 +553,13 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run / 4 * 64 + run % 2 * 8, column = thread % 4 * 8 + run / 2 % 2 * 32 + k;  run < 8, k < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                 attention.py:19
+        // rows = tl.program_id(0) * BLOCK_M + tl.arange(0, BLOCK_M)                 attention.py:20
         const int rows = pid_x * 128 + thread / 32 * 16 + thread / 4 % 8 + run / 4 * 64 + run % 2 * 8;
-        // d = tl.arange(0, HEAD)                                                    attention.py:20
+        // d = tl.arange(0, HEAD)                                                    attention.py:21
         const int d_2 = thread % 4 * 8 + run / 2 % 2 * 32;
-        // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:21
+        // at = rows[:, None] * HEAD + d[None, :]                                    attention.py:22
         const int at = rows * 64 + d_2;
-        // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows ...  attention.py:44
+        // tl.store(out + head + at, result.to(out.dtype.element_ty), mask=rows ...  attention.py:45
         store_vector_if<uint4>(rows < length, out + head + at, result_converted[run]);
     }
 }

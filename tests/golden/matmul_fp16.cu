@@ -195,7 +195,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
     // pid_n = pid % (GROUP_M * tiles_n) // group_m                                     matmul.py:40
     const int pid_n = pid % (8 * tiles_n) / group_m;
     // b_ptrs += BLOCK_K * stride_bk                                                    matmul.py:54
-    const long long value = static_cast<long long>(32 * stride_bk);
+    const long long b_ptrs_step = static_cast<long long>(32 * stride_bk);
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
     long long a_ptrs_offset_ahead = 0ll;
     long long b_ptrs_offset_ahead = 0ll;
@@ -243,7 +243,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
         }
         cp_async_commit();
         a_ptrs_offset_ahead += 32ll;
-        b_ptrs_offset_ahead += value;
+        b_ptrs_offset_ahead += b_ptrs_step;
     }
 
     // for step in range(tl.cdiv(K, BLOCK_K)):                                          matmul.py:49
@@ -278,7 +278,7 @@ matmul(const __half* __restrict__ a, const __half* __restrict__ b, __half* c, co
 
         // for step in range(tl.cdiv(K, BLOCK_K)):                                      matmul.py:49
         a_ptrs_offset_ahead += 32ll;
-        b_ptrs_offset_ahead += value;
+        b_ptrs_offset_ahead += b_ptrs_step;
 
         // acc = tl.dot(a_tile, b_tile, acc)                                            matmul.py:52
         const Descriptor a_tile_first = wgmma_descriptor<64>(shared.a_tile[stage], 16, 512);  // rows along K

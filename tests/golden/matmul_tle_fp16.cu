@@ -1,4 +1,4 @@
-// matmul_tle.cu: emitted by tle2cuda from matmul_tle.py:79 (matmul_tle). Do not edit.
+// matmul_tle.cu: emitted by tle2cuda from matmul_tle.py:80 (matmul_tle). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 230400 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 230400 bytes of dynamic shared memory
@@ -236,13 +236,13 @@ __device__ __forceinline__ void multiply_half_barrier() { named_barrier_sync(2, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half upper[4][64][64];    // matmul_tle.py:89; 128-byte swizzle
-    alignas(1024) __half lower[4][64][64];    // matmul_tle.py:90; 128-byte swizzle
-    alignas(1024) __half b_ring[4][4][64][64];  // matmul_tle.py:91; 128-byte swizzle
-    alignas(1024) __half upper_out[2][64][64];  // matmul_tle.py:92; 128-byte swizzle
-    alignas(1024) __half lower_out[2][64][64];  // matmul_tle.py:93; 128-byte swizzle
-    alignas(8) Barrier tiles_full[4];         // matmul_tle.py:94
-    alignas(8) Barrier tiles_empty[4];        // matmul_tle.py:94
+    alignas(1024) __half upper[4][64][64];    // matmul_tle.py:90; 128-byte swizzle
+    alignas(1024) __half lower[4][64][64];    // matmul_tle.py:91; 128-byte swizzle
+    alignas(1024) __half b_ring[4][4][64][64];  // matmul_tle.py:92; 128-byte swizzle
+    alignas(1024) __half upper_out[2][64][64];  // matmul_tle.py:93; 128-byte swizzle
+    alignas(1024) __half lower_out[2][64][64];  // matmul_tle.py:94; 128-byte swizzle
+    alignas(8) Barrier tiles_full[4];         // matmul_tle.py:95
+    alignas(8) Barrier tiles_empty[4];        // matmul_tle.py:95
 };
 static_assert(sizeof(Shared) <= 230400, "the launch contract gives the CTA this much shared memory");
 
@@ -272,24 +272,24 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             const int thread = threadIdx.x - 128;
             const int tiles_m_2 = (M + 127) / 128;
 
-            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK ...  matmul_tle.py:97
+            // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK ...  matmul_tle.py:98
             const int tiles_n_2 = (N + 255) / 256;
             const int steps_2 = (K + 63) / 64;
 
-            // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_p ...  matmul_tle.py:55
+            // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_p ...  matmul_tle.py:56
             const int pid_x = blockIdx.x;
             const int num_programs_x = gridDim.x;
             int turn = 0;
             for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
-                // first = tile // (GROUP_M * tiles_n) * GROUP_M                    matmul_tle.py:24
+                // first = tile // (GROUP_M * tiles_n) * GROUP_M                    matmul_tle.py:25
                 const int first = tile / (8 * tiles_n_2) * 8;
-                // rows = min(tiles_m - first, GROUP_M)                             matmul_tle.py:25
+                // rows = min(tiles_m - first, GROUP_M)                             matmul_tle.py:26
                 const int rows = min(tiles_m_2 - first, 8);
-                // return first + tile % (GROUP_M * tiles_n) % rows, tile % (G ...  matmul_tle.py:26
+                // return first + tile % (GROUP_M * tiles_n) % rows, tile % (G ...  matmul_tle.py:27
                 const int m = first + tile % (8 * tiles_n_2) % rows;
                 const int n = tile % (8 * tiles_n_2) / rows;
 
-                // for step in range(steps):                                        matmul_tle.py:58
+                // for step in range(steps):                                        matmul_tle.py:59
                 Vector<float, 2> acc[64];
                 #pragma unroll
                 for (int run = 0; run < 64; ++run)
@@ -298,12 +298,12 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                         acc[run][k] = 0.0f;
                 keep_sums(acc);
                 for (int step = 0; step < steps_2; ++step) {
-                    // slot = reader.wait(turn + step).slot                         matmul_tle.py:59
+                    // slot = reader.wait(turn + step).slot                         matmul_tle.py:60
                     const int stage = (turn + step) & 3;
                     const int lap = (turn + step) >> 2;
                     mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
-                    // acc = tle.gpu.wgmma(slot.lower, slot.b, acc)                 matmul_tle.py:61
+                    // acc = tle.gpu.wgmma(slot.lower, slot.b, acc)                 matmul_tle.py:62
                     const Descriptor lower_first = wgmma_descriptor<128>(shared.lower[stage], 16, 1024);  // rows along K
                     const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
                     wgmma_fence();
@@ -312,31 +312,31 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                         wgmma_m64n256k16_f32_f16_b_along_n(acc, lower_first + 2 * step_2, b_first + 128 * step_2, true);
                     wgmma_commit();
 
-                    // acc = tle.gpu.wgmma_wait(1, acc)                             matmul_tle.py:64
+                    // acc = tle.gpu.wgmma_wait(1, acc)                             matmul_tle.py:65
                     wgmma_wait<1>();
-                    // if step > 0:                                                 matmul_tle.py:65
+                    // if step > 0:                                                 matmul_tle.py:66
                     if (step > 0) {
-                        // reader.release(turn + step - 1)                          matmul_tle.py:66
+                        // reader.release(turn + step - 1)                          matmul_tle.py:67
                         const int stage_2 = (turn + step - 1) & 3;
                         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
                     }
                 }
 
-                // acc = tle.gpu.wgmma_wait(0, acc)                                 matmul_tle.py:67
+                // acc = tle.gpu.wgmma_wait(0, acc)                                 matmul_tle.py:68
                 wgmma_wait<0>();
                 keep_sums(acc);
-                // turn += steps                                                    matmul_tle.py:68
+                // turn += steps                                                    matmul_tle.py:69
                 turn += steps_2;
-                // reader.release(turn - 1)                                         matmul_tle.py:69
+                // reader.release(turn - 1)                                         matmul_tle.py:70
                 const int stage = (turn - 1) & 3;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
-                // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                    matmul_tle.py:70
+                // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                    matmul_tle.py:71
                 const int row = (2 * m + 1) * 64;
                 Vector<__half, 2> lower_out_value[16];
                 // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
                 #pragma unroll
                 for (int run = 0; run < 16; ++run) {
-                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:74
+                    // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))      matmul_tle.py:75
                     #pragma unroll
                     for (int k = 0; k < 2; ++k) lower_out_value[run][k] = __float2half(acc[run][k]);
                 }
@@ -347,7 +347,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 fence_async_proxy();  // shows what was written to `lower_out` to the copy engine
                 multiply_half_barrier();  // orders the accesses to `lower_out` before it and after it
 
-                // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + par ...  matmul_tle.py:75
+                // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + par ...  matmul_tle.py:76
                 if (thread == 0) {
                     tma_store_2d(&c_map, shared.lower_out[0], n * 256, row);
                     tma_store_commit();
@@ -357,7 +357,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 for (int run = 0; run < 16; ++run) {
                     #pragma unroll
                     for (int k = 0; k < 2; ++k) {
-                        // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))  matmul_tle.py:74
+                        // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))  matmul_tle.py:75
                         lower_out_value_2[run][k] = __float2half(acc[run + 16][k]);
                     }
                 }
@@ -411,43 +411,43 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
             if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `lower_out`
         } else if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, B ...  matmul_tle.py:97
+                // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, B ...  matmul_tle.py:98
                 const int tiles_m_2 = (M + 127) / 128;
                 const int tiles_n_2 = (N + 255) / 256;
                 const int steps_2 = (K + 63) / 64;
 
-                // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.n ...  matmul_tle.py:37
+                // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.n ...  matmul_tle.py:38
                 const int pid_x = blockIdx.x;
                 const int num_programs_x = gridDim.x;
                 int turn = 0;
                 for (int tile = pid_x; tile < tiles_m_2 * tiles_n_2; tile += num_programs_x) {
-                    // first = tile // (GROUP_M * tiles_n) * GROUP_M                matmul_tle.py:24
+                    // first = tile // (GROUP_M * tiles_n) * GROUP_M                matmul_tle.py:25
                     const int first = tile / (8 * tiles_n_2) * 8;
-                    // rows = min(tiles_m - first, GROUP_M)                         matmul_tle.py:25
+                    // rows = min(tiles_m - first, GROUP_M)                         matmul_tle.py:26
                     const int rows = min(tiles_m_2 - first, 8);
-                    // return first + tile % (GROUP_M * tiles_n) % rows, tile ...   matmul_tle.py:26
+                    // return first + tile % (GROUP_M * tiles_n) % rows, tile ...   matmul_tle.py:27
                     const int m = first + tile % (8 * tiles_n_2) % rows;
                     const int n = tile % (8 * tiles_n_2) / rows;
-                    // for step in range(steps):                                    matmul_tle.py:39
+                    // for step in range(steps):                                    matmul_tle.py:40
                     for (int step = 0; step < steps_2; ++step) {
-                        // slot = writer.acquire(turn + step)                       matmul_tle.py:40
+                        // slot = writer.acquire(turn + step)                       matmul_tle.py:41
                         const int stage = (turn + step) & 3;
                         const int lap = (turn + step) >> 2;
                         mbarrier_wait(&shared.tiles_empty[stage], (lap + 1) & 1);
 
-                        // tle.gpu.copy(a, slot.upper, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:41
+                        // tle.gpu.copy(a, slot.upper, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:42
                         mbarrier_expect_bytes(&shared.tiles_full[stage], 49152);
                         tma_load_2d(shared.upper[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128);
-                        // tle.gpu.copy(a, slot.lower, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:42
+                        // tle.gpu.copy(a, slot.lower, [HALF, BLOCK_K], [m * B ...  matmul_tle.py:43
                         tma_load_2d(shared.lower[stage], &a_map, &shared.tiles_full[stage], step * 64, m * 128 + 64);
 
-                        // tle.gpu.copy(b, slot.b, [BLOCK_K, BLOCK_N], [step * ...  matmul_tle.py:43
+                        // tle.gpu.copy(b, slot.b, [BLOCK_K, BLOCK_N], [step * ...  matmul_tle.py:44
                         #pragma unroll
                         for (int panel = 0; panel < 4; ++panel)
                             tma_load_2d(shared.b_ring[stage][panel], &b_map, &shared.tiles_full[stage], n * 256 + panel * 64, step * 64);
                     }
 
-                    // turn += steps                                                matmul_tle.py:45
+                    // turn += steps                                                matmul_tle.py:46
                     turn += steps_2;
                 }
             }
@@ -457,7 +457,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
 
     const int thread = threadIdx.x;
 
-    // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl. ...  matmul_tle.py:97
+    // tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl. ...  matmul_tle.py:98
     const int tiles_m = (M + 127) / 128;
     const int tiles_n = (N + 255) / 256;
     const int steps = (K + 63) / 64;
@@ -465,20 +465,20 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
     // multiply_half: warps 0 to 3
     registers_increase<232>();
 
-    // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):  matmul_tle.py:55
+    // for tile in range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0)):  matmul_tle.py:56
     const int pid_x = blockIdx.x;
     const int num_programs_x = gridDim.x;
     int turn = 0;
     for (int tile = pid_x; tile < tiles_m * tiles_n; tile += num_programs_x) {
-        // first = tile // (GROUP_M * tiles_n) * GROUP_M                            matmul_tle.py:24
+        // first = tile // (GROUP_M * tiles_n) * GROUP_M                            matmul_tle.py:25
         const int first = tile / (8 * tiles_n) * 8;
-        // rows = min(tiles_m - first, GROUP_M)                                     matmul_tle.py:25
+        // rows = min(tiles_m - first, GROUP_M)                                     matmul_tle.py:26
         const int rows = min(tiles_m - first, 8);
-        // return first + tile % (GROUP_M * tiles_n) % rows, tile % (GROUP_M * ...  matmul_tle.py:26
+        // return first + tile % (GROUP_M * tiles_n) % rows, tile % (GROUP_M * ...  matmul_tle.py:27
         const int m = first + tile % (8 * tiles_n) % rows;
         const int n = tile % (8 * tiles_n) / rows;
 
-        // for step in range(steps):                                                matmul_tle.py:58
+        // for step in range(steps):                                                matmul_tle.py:59
         Vector<float, 2> acc[64];
         #pragma unroll
         for (int run = 0; run < 64; ++run)
@@ -487,12 +487,12 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 acc[run][k] = 0.0f;
         keep_sums(acc);
         for (int step = 0; step < steps; ++step) {
-            // slot = reader.wait(turn + step).slot                                 matmul_tle.py:59
+            // slot = reader.wait(turn + step).slot                                 matmul_tle.py:60
             const int stage = (turn + step) & 3;
             const int lap = (turn + step) >> 2;
             mbarrier_wait(&shared.tiles_full[stage], lap & 1);
 
-            // acc = tle.gpu.wgmma(slot.upper, slot.b, acc)                         matmul_tle.py:63
+            // acc = tle.gpu.wgmma(slot.upper, slot.b, acc)                         matmul_tle.py:64
             const Descriptor upper_first = wgmma_descriptor<128>(shared.upper[stage], 16, 1024);  // rows along K
             const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[stage], 8192, 1024);  // rows along N
             wgmma_fence();
@@ -501,31 +501,31 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
                 wgmma_m64n256k16_f32_f16_b_along_n(acc, upper_first + 2 * step_2, b_first + 128 * step_2, true);
             wgmma_commit();
 
-            // acc = tle.gpu.wgmma_wait(1, acc)                                     matmul_tle.py:64
+            // acc = tle.gpu.wgmma_wait(1, acc)                                     matmul_tle.py:65
             wgmma_wait<1>();
-            // if step > 0:                                                         matmul_tle.py:65
+            // if step > 0:                                                         matmul_tle.py:66
             if (step > 0) {
-                // reader.release(turn + step - 1)                                  matmul_tle.py:66
+                // reader.release(turn + step - 1)                                  matmul_tle.py:67
                 const int stage_2 = (turn + step - 1) & 3;
                 if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage_2]);
             }
         }
 
-        // acc = tle.gpu.wgmma_wait(0, acc)                                         matmul_tle.py:67
+        // acc = tle.gpu.wgmma_wait(0, acc)                                         matmul_tle.py:68
         wgmma_wait<0>();
         keep_sums(acc);
-        // turn += steps                                                            matmul_tle.py:68
+        // turn += steps                                                            matmul_tle.py:69
         turn += steps;
-        // reader.release(turn - 1)                                                 matmul_tle.py:69
+        // reader.release(turn - 1)                                                 matmul_tle.py:70
         const int stage = (turn - 1) & 3;
         if (thread % 128 == 0) mbarrier_arrive(&shared.tiles_empty[stage]);
-        // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                            matmul_tle.py:70
+        // row = (2 * m + (1 if IS_LOWER else 0)) * HALF                            matmul_tle.py:71
         const int row = 2 * m * 64;
         Vector<__half, 2> upper_out_value[16];
         // tile [64, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:74
+            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:75
             #pragma unroll
             for (int k = 0; k < 2; ++k) upper_out_value[run][k] = __float2half(acc[run][k]);
         }
@@ -536,7 +536,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
         fence_async_proxy();  // shows what was written to `upper_out` to the copy engine
         default_warps_barrier();  // orders the accesses to `upper_out` before it and after it
 
-        // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + part * OUT_N])   matmul_tle.py:75
+        // tle.gpu.copy(out, c, [HALF, OUT_N], [row, n * BLOCK_N + part * OUT_N])   matmul_tle.py:76
         if (thread == 0) {
             tma_store_2d(&c_map, shared.upper_out[0], n * 256, row);
             tma_store_commit();
@@ -544,7 +544,7 @@ matmul_tle(const int M, const int N, const int K, const __grid_constant__ Tensor
         Vector<__half, 2> upper_out_value_2[16];
         #pragma unroll
         for (int run = 0; run < 16; ++run) {
-            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:74
+            // tl.store(tle.gpu.local_ptr(out), columns.to(out.dtype))              matmul_tle.py:75
             #pragma unroll
             for (int k = 0; k < 2; ++k) upper_out_value_2[run][k] = __float2half(acc[run + 16][k]);
         }

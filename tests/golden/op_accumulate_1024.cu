@@ -46,8 +46,6 @@ accumulate(const int* __restrict__ x, int* out, const int rows)
             acc[run][k] = 0;
     int count = 0;
     for (int row = 0; row < rows; ++row) {
-        // count += 2                                                                  control.py:25
-        const int count_2 = count + 2;
         // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -59,7 +57,9 @@ accumulate(const int* __restrict__ x, int* out, const int rows)
             #pragma unroll
             for (int k = 0; k < 4; ++k) acc[run][k] += x_value[k] * (count + 1);
         }
-        count = count_2;
+
+        // count += 2                                                                  control.py:25
+        count += 2;
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {

@@ -171,14 +171,14 @@ accumulated(const int* __restrict__ x, int* out, const int n)
             if (thread == 0) shared.handed_factor[0] = factor;
             shared.handed_row[thread] = row;
             all_warps_barrier();  // what came before `sum_of` and `add_to` is done
-            const int total_3 = total + row_sum;
 
             // factor += tl.max(row, axis=0)                                 inner_partitions.py:148
             int row_max = row;
             row_max = partition_all_reduce(row_max, shared.max_slots, [](int a, int b) { return max(a, b); }, thread, default_warps_barrier);
-            const int factor_3 = factor + row_max;
-            total_2 = total_3;
-            factor_2 = factor_3;
+            // total += tle.gpu.warp_specialize([(sum_of, (row,)), (add ...  inner_partitions.py:147
+            total_2 = total + row_sum;
+            // factor += tl.max(row, axis=0)                                 inner_partitions.py:148
+            factor_2 = factor + row_max;
         } else {
             total_2 = total;
             factor_2 = factor;

@@ -1,6 +1,8 @@
 // block_matmul.cu: emitted by tle2cuda from block_pointers.py:66 (block_matmul). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 6144 bytes of shared memory
+//   loops     block_pointers.py:72 has no stages for `left`: it comes in pieces of less than 4 bytes
+//   loops     block_pointers.py:72 has no stages for `right`: it comes in pieces of less than 4 bytes
 //   launch    grid of CTAs, one for each program
 //   args      a *fp16 align 16, b *fp16 align 16, c *fp16 align 16, M i32, N i32, K i32
 //   constants BM = 32, BN = 32, BK = 32

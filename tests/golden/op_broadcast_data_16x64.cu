@@ -1,4 +1,4 @@
-// broadcast_data.cu: emitted by tle2cuda from memory.py:278 (broadcast_data). Do not edit.
+// broadcast_data.cu: emitted by tle2cuda from memory.py:286 (broadcast_data). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -72,22 +72,22 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
 {
     const int thread = threadIdx.x;
 
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:288
     const int r = thread % 16;
-    // column = tl.load(x + r)                                                         memory.py:281
+    // column = tl.load(x + r)                                                         memory.py:289
     const int column = x[r];
 
-    // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:283
+    // a, b = tl.broadcast(column[:, None], row[None, :])                              memory.py:291
     int tile_source = column;
     int column_converted[2];
     column_converted[0] = shuffle_from(tile_source, thread / 16);
     column_converted[1] = shuffle_from(tile_source, thread / 16 + 8);
 
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:288
     const int c = thread % 16 * 4;
-    // row = tl.load(y + c)                                                            memory.py:282
+    // row = tl.load(y + c)                                                            memory.py:290
     const Vector<int, 4> row = load_vector<4>(y + c);
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:280
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:288
     const int c_2 = thread % 16 * 4;
 
     // tile [16, 64]: row = thread / 16 + 8 * run, column = thread % 16 * 4 + k;  run < 2, k < 4
@@ -97,9 +97,9 @@ broadcast_data(const int* __restrict__ x, const int* __restrict__ y, int* out)
         #pragma unroll
         for (int k = 0; k < 4; ++k) packed[k] = add_wrapping(mul_wrapping(column_converted[run], row[k]), column_converted[run]);
 
-        // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:280
+        // r, c = tl.arange(0, M), tl.arange(0, N)                                     memory.py:288
         const int r_2 = thread / 16 + 8 * run;
-        // tl.store(out + r[:, None] * N + c[None, :], a * b + both)                   memory.py:285
+        // tl.store(out + r[:, None] * N + c[None, :], a * b + both)                   memory.py:293
         store_vector(out + r_2 * 64 + c_2, packed);
     }
 }

@@ -1,4 +1,4 @@
-// cached.cu: emitted by tle2cuda from memory.py:174 (cached). Do not edit.
+// cached.cu: emitted by tle2cuda from memory.py:182 (cached). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -111,16 +111,16 @@ cached(const float* __restrict__ x, const float* __restrict__ y, float* out, con
 {
     const int thread = threadIdx.x;
 
-    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                              memory.py:176
+    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                              memory.py:184
     const int pid_x = blockIdx.x;
-    // b = tl.load(y, cache_modifier=LOAD, volatile=VOLATILE)                          memory.py:178
+    // b = tl.load(y, cache_modifier=LOAD, volatile=VOLATILE)                          memory.py:186
     const float b = load_cg(y);
-    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                              memory.py:176
+    // i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)                              memory.py:184
     const int i = pid_x * 512 + 4 * thread;
-    // a = tl.load(x + i, mask=i < n, other=1, cache_modifier=LOAD, eviction_poli ...  memory.py:177
+    // a = tl.load(x + i, mask=i < n, other=1, cache_modifier=LOAD, eviction_poli ...  memory.py:185
     const Vector<float, 4> a = load_edge_cg<4>(x + i, n - i, 1.0f);
 
-    // tl.store(out + i, a + b, mask=i < n, cache_modifier=STORE, eviction_policy ...  memory.py:179
+    // tl.store(out + i, a + b, mask=i < n, cache_modifier=STORE, eviction_policy ...  memory.py:187
     Vector<float, 4> out_value;
     #pragma unroll
     for (int k = 0; k < 4; ++k) out_value[k] = a[k] + b;

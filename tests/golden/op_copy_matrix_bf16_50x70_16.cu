@@ -1,4 +1,4 @@
-// copy_matrix.cu: emitted by tle2cuda from memory.py:222 (copy_matrix). Do not edit.
+// copy_matrix.cu: emitted by tle2cuda from memory.py:230 (copy_matrix). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -33,10 +33,10 @@ copy_matrix(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* out, const int r
 {
     const int thread = threadIdx.x;
 
-    // r = tl.program_id(0) * M + tl.arange(0, M)                                      memory.py:223
+    // r = tl.program_id(0) * M + tl.arange(0, M)                                      memory.py:231
     const int pid_x = blockIdx.x;
 
-    // c = tl.program_id(1) * N + tl.arange(0, N)                                      memory.py:224
+    // c = tl.program_id(1) * N + tl.arange(0, N)                                      memory.py:232
     const int pid_y = blockIdx.y;
     __nv_bfloat16 value[4];
     const int c = pid_y * 32 + thread % 32;
@@ -44,20 +44,20 @@ copy_matrix(const __nv_bfloat16* __restrict__ x, __nv_bfloat16* out, const int r
     // tile [16, 32]: row = thread / 32 + 4 * run, column = thread % 32;  run < 4
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // r = tl.program_id(0) * M + tl.arange(0, M)                                  memory.py:223
+        // r = tl.program_id(0) * M + tl.arange(0, M)                                  memory.py:231
         const int r = pid_x * 16 + thread / 32 + 4 * run;
-        // ok = (r[:, None] < rows) & (c[None, :] < cols)                              memory.py:225
+        // ok = (r[:, None] < rows) & (c[None, :] < cols)                              memory.py:233
         const bool ok = r < rows && c < cols;
-        // value = tl.load(x + r[:, None] * stride_in + c[None, :], mask=ok)           memory.py:226
+        // value = tl.load(x + r[:, None] * stride_in + c[None, :], mask=ok)           memory.py:234
         value[run] = load_nc_if(ok, x + r * stride_in + c, __float2bfloat16(0.0f));
     }
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
-        // r = tl.program_id(0) * M + tl.arange(0, M)                                  memory.py:223
+        // r = tl.program_id(0) * M + tl.arange(0, M)                                  memory.py:231
         const int r = pid_x * 16 + thread / 32 + 4 * run;
-        // ok = (r[:, None] < rows) & (c[None, :] < cols)                              memory.py:225
+        // ok = (r[:, None] < rows) & (c[None, :] < cols)                              memory.py:233
         const bool ok = r < rows && c < cols;
-        // tl.store(out + r[:, None] * stride_out + c[None, :], value, mask=ok)        memory.py:227
+        // tl.store(out + r[:, None] * stride_out + c[None, :], value, mask=ok)        memory.py:235
         if (ok) *(out + r * stride_out + c) = value[run];
     }
 }

@@ -1,4 +1,4 @@
-// printing.cu: emitted by tle2cuda from memory.py:208 (printing). Do not edit.
+// printing.cu: emitted by tle2cuda from memory.py:216 (printing). Do not edit.
 //
 //   target    sm_90a, 32 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -24,18 +24,18 @@ printing(const int* __restrict__ x, const int n)
 {
     const int thread = threadIdx.x;
 
-    // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:211
+    // value = tl.load(x + i, mask=i < n, other=0)                                     memory.py:219
     const int value = load_nc_if(thread < n, x + thread, 0);
-    // if n > 1000:                                                                    memory.py:212
+    // if n > 1000:                                                                    memory.py:220
     if (n > 1000) {
-        // tl.device_print("value", value, value * 2)                                  memory.py:213
+        // tl.device_print("value", value, value * 2)                                  memory.py:221
         const int product = value * 2;
         printf("pid (%d, %d, %d) idx (%2d) value: (operand 0) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)value);
         printf("pid (%d, %d, %d) idx (%2d) value: (operand 1) %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (int)product);
 
-        // tl.device_print("n %d", n)                                                  memory.py:214
+        // tl.device_print("n %d", n)                                                  memory.py:222
         if (thread == 0) printf("pid (%d, %d, %d) idx () n %%d: %d\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, (int)n);
-        // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:215
+        // tl.device_print("hexadecimal", i, hex=True)                                 memory.py:223
         printf("pid (%d, %d, %d) idx (%2d) hexadecimal: 0x%08x\n", (int)blockIdx.x, (int)blockIdx.y, (int)blockIdx.z, thread, (unsigned)thread);
     }
 }

@@ -338,12 +338,10 @@ divided(const int* x, int* out, int* prefixes, const int n)
             shared.exchange[thread] = low;
             __syncthreads();  // the whole tile is in shared memory
             int low_converted = shared.exchange[thread ^ 127];
+            best_2 = best + low_converted;
 
             // total += one                                                 divided_partitions.py:55
-            const int total_3 = total + row_sum;
-            // best += tl.flip(low)                                         divided_partitions.py:54
-            best_2 = best + low_converted;
-            total_2 = total_3;
+            total_2 = total + row_sum;
         } else {
             best_2 = best;
             total_2 = total;

@@ -1,6 +1,8 @@
 // matmul.cu: emitted by tle2cuda from dot.py:89 (matmul). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 14336 bytes of shared memory
+//   loops     dot.py:100 has no stages for `a`: it comes in pieces of less than 4 bytes
+//   loops     dot.py:100 has no stages for `b`: it comes in pieces of less than 4 bytes
 //   launch    grid of CTAs, one for each program
 //   args      a_ptr *fp16 align 16, b_ptr *fp16 align 16, out *fp32 align 16, M i32, N i32,
 //             K i32, first i32 divisible by 16, stride_am i32, stride_bk i32
@@ -101,6 +103,8 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
     const int pid_x = blockIdx.x;
     // cols = tl.program_id(1) * BLOCK_N + tl.arange(0, BLOCK_N)                           dot.py:95
     const int pid_y = blockIdx.y;
+    // b_ptrs += BLOCK_K * stride_bk                                                      dot.py:105
+    const long long b_ptrs_step = static_cast<long long>(32 * stride_bk);
 
     // for start in range(tl.cdiv(K, BLOCK_K)):                                           dot.py:100
     Vector<float, 2> acc[8];
@@ -164,7 +168,7 @@ matmul(const __half* __restrict__ a_ptr, const __half* __restrict__ b_ptr, float
 
         // for start in range(tl.cdiv(K, BLOCK_K)):                                       dot.py:100
         a_ptrs_offset += 32ll;
-        b_ptrs_offset += static_cast<long long>(32 * stride_bk);
+        b_ptrs_offset += b_ptrs_step;
     }
 
     // for start in range(tl.cdiv(K, BLOCK_K)):                                           dot.py:100

@@ -1,4 +1,4 @@
-// hinted.cu: emitted by tle2cuda from memory.py:197 (hinted). Do not edit.
+// hinted.cu: emitted by tle2cuda from memory.py:205 (hinted). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -87,35 +87,35 @@ hinted(const int* __restrict__ x, int* out, const int n)
 {
     const int thread = threadIdx.x;
 
-    // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:199
+    // start = tl.multiple_of(tl.program_id(0) * BLOCK, BLOCK)                         memory.py:207
     const int pid_x = blockIdx.x;
-    if (!mul_fits(pid_x, 256)) assertion_failed("int32 overflow detected for operation mul", "memory.py", 199);
+    if (!mul_fits(pid_x, 256)) assertion_failed("int32 overflow detected for operation mul", "memory.py", 207);
     const int start = pid_x * 256;
 
     // tile [256]: element = thread + 128 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
+        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:208
         const int index = thread + 128 * run;
-        if (!add_fits(start, index)) assertion_failed("int32 overflow detected for operation add", "memory.py", 200);
+        if (!add_fits(start, index)) assertion_failed("int32 overflow detected for operation add", "memory.py", 208);
     }
 
-    // tl.device_assert(n >= 0, "no negative length")                                  memory.py:201
-    if (n < 0) assertion_failed("no negative length", "memory.py", 201);
+    // tl.device_assert(n >= 0, "no negative length")                                  memory.py:209
+    if (n < 0) assertion_failed("no negative length", "memory.py", 209);
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:200
+        // i = tl.max_contiguous(tl.multiple_of(start + tl.arange(0, BLOCK), BLOC ...  memory.py:208
         const int index = thread + 128 * run;
-        // tl.device_assert(i >= 0)                                                    memory.py:202
-        if (start + index < 0) assertion_failed("", "memory.py", 202);
+        // tl.device_assert(i >= 0)                                                    memory.py:210
+        if (start + index < 0) assertion_failed("", "memory.py", 210);
     }
 
-    // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:204
+    // tl.store(out + i, tl.load(x + i, mask=i < n) + 1, mask=i < n)                   memory.py:212
     const Vector<int, 2> x_value = load_edge<2>(x + start + 2 * thread, n - (start + 2 * thread), 0);
     Vector<int, 2> out_value;
     #pragma unroll
     for (int k = 0; k < 2; ++k) {
-        if (!add_fits(x_value[k], 1)) assertion_failed("int32 overflow detected for operation add", "memory.py", 204);
+        if (!add_fits(x_value[k], 1)) assertion_failed("int32 overflow detected for operation add", "memory.py", 212);
         out_value[k] = x_value[k] + 1;
     }
     store_edge(out + start + 2 * thread, n - (start + 2 * thread), out_value);

@@ -1,4 +1,4 @@
-// in_place.cu: emitted by tle2cuda from memory.py:106 (in_place). Do not edit.
+// in_place.cu: emitted by tle2cuda from memory.py:114 (in_place). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -64,21 +64,21 @@ in_place(int* x, const int n)
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, BLOCK)                                                     memory.py:108
+        // i = tl.arange(0, BLOCK)                                                     memory.py:116
         const int i = 4 * thread + 512 * run;
-        // value = tl.load(x + i, mask=i < n, other=0)                                 memory.py:109
+        // value = tl.load(x + i, mask=i < n, other=0)                                 memory.py:117
         const Vector<int, 4> value = load_edge<4>(x + i, n - i, 0);
 
-        // tl.store(x + i, value * 2, mask=i < n)                                      memory.py:110
+        // tl.store(x + i, value * 2, mask=i < n)                                      memory.py:118
         Vector<int, 4> x_value;
         #pragma unroll
         for (int k = 0; k < 4; ++k) x_value[k] = value[k] * 2;
         store_edge(x + i, n - i, x_value);
 
-        // again = tl.load(x + i, mask=i < n, other=0)                                 memory.py:111
+        // again = tl.load(x + i, mask=i < n, other=0)                                 memory.py:119
         const Vector<int, 4> again = load_edge<4>(x + i, n - i, 0);
 
-        // tl.store(x + i, again + value, mask=i < n)                                  memory.py:112
+        // tl.store(x + i, again + value, mask=i < n)                                  memory.py:120
         Vector<int, 4> x_value_2;
         #pragma unroll
         for (int k = 0; k < 4; ++k) x_value_2[k] = again[k] + value[k];

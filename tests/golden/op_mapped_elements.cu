@@ -114,13 +114,13 @@ __device__ __forceinline__ void common_divisor(int& result_0, int& result_1, int
     int b_2 = b;
     int steps = 0;
     while (b_2 != 0) {
-        // a, b = b, a % b                                                             mapping.py:35
-        const int b_3 = a_2 % b_2;
-
         // steps += 1                                                                  mapping.py:36
         steps += 1;
+
+        // a, b = b, a % b                                                             mapping.py:35
+        const int b_2_next = a_2 % b_2;
         a_2 = b_2;
-        b_2 = b_3;
+        b_2 = b_2_next;
     }
     result_0 = a_2;
     result_1 = steps;
@@ -157,14 +157,11 @@ __device__ __forceinline__ int steps_down(int n, int limit)
             int k_3;
             if (k_ % 2 == 0) {
                 // k //= 2                                                             mapping.py:63
-                const int k_4 = k_ / 2;
-                k_3 = k_4;
+                k_3 = k_ / 2;
             } else {
                 // k = 3 * k + 1                                                       mapping.py:65
-                const int k_4 = 3 * k_ + 1;
-                k_3 = k_4;
+                k_3 = 3 * k_ + 1;
             }
-
             // count += 1                                                              mapping.py:66
             count_2 += 1;
             k_ = k_3;
@@ -181,8 +178,7 @@ __device__ __forceinline__ int hashed(int x)
     int x_2;
     if (x > 0) {
         // x = (x ^ (x >> 15)) * 739982445                                             mapping.py:51
-        const int x_3 = mul_wrapping(x ^ (x >> 15), 739982445);
-        x_2 = x_3;
+        x_2 = mul_wrapping(x ^ (x >> 15), 739982445);
     } else {
         x_2 = x;
     }

@@ -1,4 +1,4 @@
-// permute_3d.cu: emitted by tle2cuda from memory.py:246 (permute_3d). Do not edit.
+// permute_3d.cu: emitted by tle2cuda from memory.py:254 (permute_3d). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 4096 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -32,7 +32,7 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int turned_exchange[1024];    // scratch of memory.py:249
+    alignas(16) int turned_exchange[1024];    // scratch of memory.py:257
 };
 static_assert(sizeof(Shared) <= 4096, "the launch contract gives the CTA this much shared memory");
 
@@ -46,19 +46,19 @@ permute_3d(const int* __restrict__ x, int* out)
 
     Vector<int, 4> value[2];
 
-    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:247
+    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:255
     const int b = thread / 8 % 8;
     const int c = thread % 8 * 4;
     // tile [4, 8, 32]: index 0 = thread / 64 + 2 * run, index 1 = thread / 8 % 8, index 2 = thread % 8 * 4 + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                 memory.py:247
+        // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                 memory.py:255
         const int a = thread / 64 + 2 * run;
-        // value = tl.load(x + (a[:, None, None] * B + b[None, :, None]) * C + c[ ...  memory.py:248
+        // value = tl.load(x + (a[:, None, None] * B + b[None, :, None]) * C + c[ ...  memory.py:256
         value[run] = load_vector<4>(x + a * 256 + b * 32 + c);
     }
 
-    // turned = tl.permute(value, PERM)                                                memory.py:249
+    // turned = tl.permute(value, PERM)                                                memory.py:257
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
         Vector<int, 2> packed;
@@ -75,14 +75,14 @@ permute_3d(const int* __restrict__ x, int* out)
         for (int k = 0; k < 2; ++k) turned[run / 2][run % 2 + 2 * k] = unpacked[k];
     }
 
-    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:247
+    // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                     memory.py:255
     const int b_2 = thread % 8;
     // tile [32, 8, 4]: index 0 = thread / 8 + 16 * run, index 1 = thread % 8, index 2 = k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                 memory.py:247
+        // a, b, c = tl.arange(0, A), tl.arange(0, B), tl.arange(0, C)                 memory.py:255
         const int c_2 = thread / 8 + 16 * run;
-        // tl.store(out + (i[:, None, None] * Y + j[None, :, None]) * Z + k[None, ...  memory.py:254
+        // tl.store(out + (i[:, None, None] * Y + j[None, :, None]) * Z + k[None, ...  memory.py:262
         store_vector(out + c_2 * 32 + b_2 * 4, turned[run]);
     }
 }

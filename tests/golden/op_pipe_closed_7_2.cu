@@ -120,11 +120,9 @@ closed_ring(const float* x, float* out)
 
                 // k += 1                                                         async_pipes.py:132
                 k_ += 1;
-
                 // go_on = tl.load(x + k * B) >= 0                                async_pipes.py:133
                 const float x_value_2 = x[k_ * 64];
-                const bool go_on_3 = x_value_2 >= 0.0f;
-                go_on_2 = go_on_3;
+                go_on_2 = x_value_2 >= 0.0f;
             }
 
             // w.close(k)                                                         async_pipes.py:134

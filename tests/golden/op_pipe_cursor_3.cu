@@ -84,6 +84,7 @@ by_cursor(const int* x, int* out, const int n)
             c_lap += static_cast<int>(c_stage + 1 == 3);
             // tl.store(out + k * B + tl.arange(0, B), row)                       async_pipes.py:222
             *(out + k_ * 128 + thread) = row;
+            // c = c.advance()                                                    async_pipes.py:221
             c_stage = c_stage + 1 == 3 ? 0 : c_stage + 1;
         }
         return;

@@ -1,4 +1,4 @@
-// reshape_chain.cu: emitted by tle2cuda from memory.py:258 (reshape_chain). Do not edit.
+// reshape_chain.cu: emitted by tle2cuda from memory.py:266 (reshape_chain). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 8192 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -32,8 +32,8 @@ __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& val
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int flat_exchange[1024];      // scratch of memory.py:261
-    alignas(16) int exchange[1024];           // scratch of memory.py:265
+    alignas(16) int flat_exchange[1024];      // scratch of memory.py:269
+    alignas(16) int exchange[1024];           // scratch of memory.py:273
 };
 static_assert(sizeof(Shared) <= 8192, "the launch contract gives the CTA this much shared memory");
 
@@ -51,16 +51,16 @@ reshape_chain(const int* __restrict__ x, int* out)
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, M * N)                                                     memory.py:260
+        // i = tl.arange(0, M * N)                                                     memory.py:268
         const int i = 4 * thread + 512 * run;
-        // flat = tl.load(x + i)                                                       memory.py:261
+        // flat = tl.load(x + i)                                                       memory.py:269
         flat[run] = load_vector<4>(x + i);
-        // matrix = tl.reshape(flat * 3, (M, N))                                       memory.py:262
+        // matrix = tl.reshape(flat * 3, (M, N))                                       memory.py:270
         #pragma unroll
         for (int k = 0; k < 4; ++k) product[run][k] = flat[run][k] * 3;
     }
 
-    // flat = tl.load(x + i)                                                           memory.py:261
+    // flat = tl.load(x + i)                                                           memory.py:269
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         shared.flat_exchange[thread / 32 * 64 + ((thread % 16 * 2) ^ (thread / 16) ^ (run % 4 * 16) ^ (run / 4 * 8)) + run % 2 * 512 + run / 4 * 256] = flat[run / 4][run % 4];
@@ -74,11 +74,11 @@ reshape_chain(const int* __restrict__ x, int* out)
     // tile [1024]: element = thread % 16 * 64 + thread / 16 + run % 4 * 16 + run / 4 * 8;  run < 8
     #pragma unroll
     for (int run = 0; run < 8; ++run) {
-        // tl.store(out + i, again - flat)                                             memory.py:265
+        // tl.store(out + i, again - flat)                                             memory.py:273
         difference[run] = product[run / 4][run % 4] - flat_2[run];
     }
 
-    // tl.store(out + i, again - flat)                                                 memory.py:265
+    // tl.store(out + i, again - flat)                                                 memory.py:273
     #pragma unroll
     for (int run = 0; run < 8; ++run)
         shared.exchange[((thread / 64 * 2) ^ thread ^ (run % 4 * 8) ^ (run / 4 * 4)) + run % 4 * 256 + run / 4 * 128] = difference[run];
@@ -89,9 +89,9 @@ reshape_chain(const int* __restrict__ x, int* out)
         converted[run / 4][run % 4] = shared.exchange[thread % 16 * 64 + ((thread % 16 * 2) ^ (thread / 16) ^ (run % 4 * 16) ^ (run / 4 * 8))];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, M * N)                                                     memory.py:260
+        // i = tl.arange(0, M * N)                                                     memory.py:268
         const int i = 4 * thread + 512 * run;
-        // tl.store(out + i, again - flat)                                             memory.py:265
+        // tl.store(out + i, again - flat)                                             memory.py:273
         store_vector(out + i, converted[run]);
     }
 }

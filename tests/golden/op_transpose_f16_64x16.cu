@@ -1,4 +1,4 @@
-// transpose.cu: emitted by tle2cuda from memory.py:239 (transpose). Do not edit.
+// transpose.cu: emitted by tle2cuda from memory.py:247 (transpose). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -32,12 +32,12 @@ transpose(const __half* __restrict__ x, __half* out)
 {
     const int thread = threadIdx.x;
 
-    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:240
+    // r, c = tl.arange(0, M), tl.arange(0, N)                                         memory.py:248
     const int r = thread / 2;
     const int c = thread % 2 * 8;
-    // value = tl.load(x + r[:, None] * N + c[None, :])                                memory.py:241
+    // value = tl.load(x + r[:, None] * N + c[None, :])                                memory.py:249
     const Vector<__half, 8> value = load_vector<8>(x + r * 16 + c);
-    // tl.store(out + c[:, None] * M + r[None, :], tl.trans(value) + 1)                memory.py:242
+    // tl.store(out + c[:, None] * M + r[None, :], tl.trans(value) + 1)                memory.py:250
     #pragma unroll
     for (int k = 0; k < 8; ++k) *(out + c * 64 + 64 * k + r) = value[k] + __float2half(1.0f);
 }

@@ -354,8 +354,8 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen = place_stage + 1 == 5 ? 0 : place_stage + 1;
-        const int sum = place_lap + static_cast<int>(place_stage + 1 == 5);
+        const int place_stage_2 = place_stage + 1 == 5 ? 0 : place_stage + 1;
+        const int place_lap_2 = place_lap + static_cast<int>(place_stage + 1 == 5);
         Vector<float, 8> value[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -367,22 +367,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_2;
+        Vector<float, 2> sum;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_2[run] = 0.0f;
+            sum[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_2[run] += value[run][k] * value[run][k];
+            for (int k = 0; k < 8; ++k) sum[run] += value[run][k] * value[run][k];
         }
-        float sum_3 = 0.0f;
+        float sum_2 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_3 += sum_2[k];
+        for (int k = 0; k < 2; ++k) sum_2 += sum[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_2], place_lap_2 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_2 = shared.ring[chosen][0];
+        __half* const view_2 = shared.ring[place_stage_2][0];
         Vector<__half, 8> arrived_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -391,11 +391,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_2]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_2 = chosen + 1 == 5 ? 0 : chosen + 1;
-        const int sum_4 = sum + static_cast<int>(chosen + 1 == 5);
+        const int place_stage_3 = place_stage_2 + 1 == 5 ? 0 : place_stage_2 + 1;
+        const int place_lap_3 = place_lap_2 + static_cast<int>(place_stage_2 + 1 == 5);
         Vector<float, 8> value_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -407,22 +407,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_5;
+        Vector<float, 2> sum_3;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_5[run] = 0.0f;
+            sum_3[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_5[run] += value_2[run][k] * value_2[run][k];
+            for (int k = 0; k < 8; ++k) sum_3[run] += value_2[run][k] * value_2[run][k];
         }
-        float sum_6 = 0.0f;
+        float sum_4 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_6 += sum_5[k];
+        for (int k = 0; k < 2; ++k) sum_4 += sum_3[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_2], sum_4 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_3], place_lap_3 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_3 = shared.ring[chosen_2][0];
+        __half* const view_3 = shared.ring[place_stage_3][0];
         Vector<__half, 8> arrived_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -431,11 +431,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_2]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_3]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_3 = chosen_2 + 1 == 5 ? 0 : chosen_2 + 1;
-        const int sum_7 = sum_4 + static_cast<int>(chosen_2 + 1 == 5);
+        const int place_stage_4 = place_stage_3 + 1 == 5 ? 0 : place_stage_3 + 1;
+        const int place_lap_4 = place_lap_3 + static_cast<int>(place_stage_3 + 1 == 5);
         Vector<float, 8> value_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -447,22 +447,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_8;
+        Vector<float, 2> sum_5;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_8[run] = 0.0f;
+            sum_5[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_8[run] += value_3[run][k] * value_3[run][k];
+            for (int k = 0; k < 8; ++k) sum_5[run] += value_3[run][k] * value_3[run][k];
         }
-        float sum_9 = 0.0f;
+        float sum_6 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_9 += sum_8[k];
+        for (int k = 0; k < 2; ++k) sum_6 += sum_5[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_3], sum_7 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_4], place_lap_4 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_4 = shared.ring[chosen_3][0];
+        __half* const view_4 = shared.ring[place_stage_4][0];
         Vector<__half, 8> arrived_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -471,11 +471,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_3]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_4]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_4 = chosen_3 + 1 == 5 ? 0 : chosen_3 + 1;
-        const int sum_10 = sum_7 + static_cast<int>(chosen_3 + 1 == 5);
+        const int place_stage_5 = place_stage_4 + 1 == 5 ? 0 : place_stage_4 + 1;
+        const int place_lap_5 = place_lap_4 + static_cast<int>(place_stage_4 + 1 == 5);
         Vector<float, 8> value_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -487,22 +487,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_11;
+        Vector<float, 2> sum_7;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_11[run] = 0.0f;
+            sum_7[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_11[run] += value_4[run][k] * value_4[run][k];
+            for (int k = 0; k < 8; ++k) sum_7[run] += value_4[run][k] * value_4[run][k];
         }
-        float sum_12 = 0.0f;
+        float sum_8 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_12 += sum_11[k];
+        for (int k = 0; k < 2; ++k) sum_8 += sum_7[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_4], sum_10 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_5], place_lap_5 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_5 = shared.ring[chosen_4][0];
+        __half* const view_5 = shared.ring[place_stage_5][0];
         Vector<__half, 8> arrived_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -511,11 +511,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_4]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_5]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_5 = chosen_4 + 1 == 5 ? 0 : chosen_4 + 1;
-        const int sum_13 = sum_10 + static_cast<int>(chosen_4 + 1 == 5);
+        const int place_stage_6 = place_stage_5 + 1 == 5 ? 0 : place_stage_5 + 1;
+        const int place_lap_6 = place_lap_5 + static_cast<int>(place_stage_5 + 1 == 5);
         Vector<float, 8> value_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -527,22 +527,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_14;
+        Vector<float, 2> sum_9;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_14[run] = 0.0f;
+            sum_9[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_14[run] += value_5[run][k] * value_5[run][k];
+            for (int k = 0; k < 8; ++k) sum_9[run] += value_5[run][k] * value_5[run][k];
         }
-        float sum_15 = 0.0f;
+        float sum_10 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_15 += sum_14[k];
+        for (int k = 0; k < 2; ++k) sum_10 += sum_9[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_5], sum_13 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_6], place_lap_6 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_6 = shared.ring[chosen_5][0];
+        __half* const view_6 = shared.ring[place_stage_6][0];
         Vector<__half, 8> arrived_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -551,11 +551,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_5]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_6]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_6 = chosen_5 + 1 == 5 ? 0 : chosen_5 + 1;
-        const int sum_16 = sum_13 + static_cast<int>(chosen_5 + 1 == 5);
+        const int place_stage_7 = place_stage_6 + 1 == 5 ? 0 : place_stage_6 + 1;
+        const int place_lap_7 = place_lap_6 + static_cast<int>(place_stage_6 + 1 == 5);
         Vector<float, 8> value_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -567,22 +567,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_17;
+        Vector<float, 2> sum_11;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_17[run] = 0.0f;
+            sum_11[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_17[run] += value_6[run][k] * value_6[run][k];
+            for (int k = 0; k < 8; ++k) sum_11[run] += value_6[run][k] * value_6[run][k];
         }
-        float sum_18 = 0.0f;
+        float sum_12 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_18 += sum_17[k];
+        for (int k = 0; k < 2; ++k) sum_12 += sum_11[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_6], sum_16 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_7], place_lap_7 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_7 = shared.ring[chosen_6][0];
+        __half* const view_7 = shared.ring[place_stage_7][0];
         Vector<__half, 8> arrived_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -591,11 +591,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_6]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_7]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_7 = chosen_6 + 1 == 5 ? 0 : chosen_6 + 1;
-        const int sum_19 = sum_16 + static_cast<int>(chosen_6 + 1 == 5);
+        const int place_stage_8 = place_stage_7 + 1 == 5 ? 0 : place_stage_7 + 1;
+        const int place_lap_8 = place_lap_7 + static_cast<int>(place_stage_7 + 1 == 5);
         Vector<float, 8> value_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -607,22 +607,22 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_20;
+        Vector<float, 2> sum_13;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_20[run] = 0.0f;
+            sum_13[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_20[run] += value_7[run][k] * value_7[run][k];
+            for (int k = 0; k < 8; ++k) sum_13[run] += value_7[run][k] * value_7[run][k];
         }
-        float sum_21 = 0.0f;
+        float sum_14 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_21 += sum_20[k];
+        for (int k = 0; k < 2; ++k) sum_14 += sum_13[k];
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_rms_norm.py:95
-        mbarrier_wait(&shared.claimed_full[chosen_7], sum_19 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_8], place_lap_8 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_8 = shared.ring[chosen_7][0];
+        __half* const view_8 = shared.ring[place_stage_8][0];
         Vector<__half, 8> arrived_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -631,11 +631,11 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_rms_norm.py:96
-        mbarrier_arrive(&shared.claimed_empty[chosen_7]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_8]);
 
         // place = place.advance()                                         persistent_rms_norm.py:97
-        const int chosen_8 = chosen_7 + 1 == 5 ? 0 : chosen_7 + 1;
-        place_lap = sum_19 + static_cast<int>(chosen_7 + 1 == 5);
+        const int place_stage_9 = place_stage_8 + 1 == 5 ? 0 : place_stage_8 + 1;
+        place_lap = place_lap_8 + static_cast<int>(place_stage_8 + 1 == 5);
         Vector<float, 8> value_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -647,27 +647,27 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        Vector<float, 2> sum_22;
+        Vector<float, 2> sum_15;
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            sum_22[run] = 0.0f;
+            sum_15[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) sum_22[run] += value_8[run][k] * value_8[run][k];
+            for (int k = 0; k < 8; ++k) sum_15[run] += value_8[run][k] * value_8[run][k];
         }
-        float sum_23 = 0.0f;
+        float sum_16 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_23 += sum_22[k];
+        for (int k = 0; k < 2; ++k) sum_16 += sum_15[k];
 
         // rstd = tl.rsqrt(tl.sum(squares, axis=0) / cols + eps)          persistent_rms_norm.py:101
         // squares += tl.sum(tl.sum(negated * negated, axis=2), axis=0)    persistent_rms_norm.py:99
-        const float squares = 0.0f + sum_3;
-        const float squares_2 = squares + sum_6;
-        const float squares_3 = squares_2 + sum_9;
-        const float squares_4 = squares_3 + sum_12;
-        const float squares_5 = squares_4 + sum_15;
-        const float squares_6 = squares_5 + sum_18;
-        const float squares_7 = squares_6 + sum_21;
-        const float squares_8 = squares_7 + sum_23;
+        const float squares = 0.0f + sum_2;
+        const float squares_2 = squares + sum_4;
+        const float squares_3 = squares_2 + sum_6;
+        const float squares_4 = squares_3 + sum_8;
+        const float squares_5 = squares_4 + sum_10;
+        const float squares_6 = squares_5 + sum_12;
+        const float squares_7 = squares_6 + sum_14;
+        const float squares_8 = squares_7 + sum_16;
         float squares_sum = squares_8;
         squares_sum = partition_all_reduce(squares_sum, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
 
@@ -803,12 +803,12 @@ rms_norm_of_packed_rows(const __half* weight, __half* out, int* claims, const in
         }
 
         // row = claimed_number(reader.wait(place).slot)                  persistent_rms_norm.py:108
-        mbarrier_wait(&shared.claimed_full[chosen_8], place_lap & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_9], place_lap & 1);
         default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
-        const int row_3 = shared.numbers[chosen_8][0];
-        place_stage = chosen_8;
+        const int row_3 = shared.numbers[place_stage_9][0];
+        place_stage = place_stage_9;
         row_2 = row_3;
     }
 }

@@ -254,11 +254,9 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
                 // writer.commit(place)                                       persistent_rows.py:103
                 claimed_filled ^= 1u << place_stage_2;
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-
                 // place = place.advance()                                    persistent_rows.py:104
-                const int place_stage_3 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
                 place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
-                place_stage_2 = place_stage_3;
+                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
             }
             __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
 
@@ -327,7 +325,7 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         // reader.release(place)                                           persistent_rms_norm.py:55
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
         // place = place.advance()                                         persistent_rms_norm.py:56
-        const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
+        const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
 
         // rstd = tl.rsqrt(tl.sum(value * value, axis=0) / cols + eps)     persistent_rms_norm.py:57
@@ -358,12 +356,12 @@ persistent_rms_norm(const __half* weight, __half* out, int* claims, const int ro
         }
 
         // row = claimed_number(reader.wait(place).slot)                   persistent_rms_norm.py:61
-        mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_2], place_lap & 1);
         default_warps_barrier();  // orders the loads of the scratch `sum_slots` before the stores to it
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
-        const int row_3 = shared.numbers[chosen][0];
-        place_stage = chosen;
+        const int row_3 = shared.numbers[place_stage_2][0];
+        place_stage = place_stage_2;
         row_2 = row_3;
     }
 }

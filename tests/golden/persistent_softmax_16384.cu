@@ -329,8 +329,8 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         // reader.release(place)                                           persistent_softmax.py:103
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen = place_stage + 1 == 13 ? 0 : place_stage + 1;
-        const int sum = place_lap + static_cast<int>(place_stage + 1 == 13);
+        const int place_stage_2 = place_stage + 1 == 13 ? 0 : place_stage + 1;
+        const int place_lap_2 = place_lap + static_cast<int>(place_stage + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine = [&](__half a, __half b) -> __half {
@@ -376,22 +376,22 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
             #pragma unroll
             for (int k = 0; k < 8; ++k) weight_sum[run] += weight[run][k];
         }
-        float sum_2 = 0.0f;
+        float sum = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_2 += weight_sum[k];
-        Vector<__half, 8> weight_2[2];
+        for (int k = 0; k < 2; ++k) sum += weight_sum[k];
+        Vector<__half, 8> held_0[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_2[run][k] = __float2half(weight[run][k]);
+            for (int k = 0; k < 8; ++k) held_0[run][k] = __float2half(weight[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen], sum & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_2], place_lap_2 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_2 = shared.ring[chosen][0];
+        __half* const view_2 = shared.ring[place_stage_2][0];
         Vector<__half, 8> arrived_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -400,10 +400,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_2]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_2 = chosen + 1 == 13 ? 0 : chosen + 1;
-        const int sum_3 = sum + static_cast<int>(chosen + 1 == 13);
+        const int place_stage_3 = place_stage_2 + 1 == 13 ? 0 : place_stage_2 + 1;
+        const int place_lap_3 = place_lap_2 + static_cast<int>(place_stage_2 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_3 = [&](__half a, __half b) -> __half {
@@ -430,13 +430,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_2 = peak_2 == -infinity() ? 0.0f : peak_2;
-        Vector<float, 8> weight_3[2];
+        Vector<float, 8> weight_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_3[run][k] = exp2_approx(__half2float(arrived_2[run][k]) * 1.442695f - base_2);
+                weight_2[run][k] = exp2_approx(__half2float(arrived_2[run][k]) * 1.442695f - base_2);
             }
         }
 
@@ -446,24 +446,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_2[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_2[run] += weight_3[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_2[run] += weight_2[run][k];
         }
-        float sum_4 = 0.0f;
+        float sum_2 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_4 += weight_sum_2[k];
-        Vector<__half, 8> weight_4[2];
+        for (int k = 0; k < 2; ++k) sum_2 += weight_sum_2[k];
+        Vector<__half, 8> held_1[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_4[run][k] = __float2half(weight_3[run][k]);
+            for (int k = 0; k < 8; ++k) held_1[run][k] = __float2half(weight_2[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_2], sum_3 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_3], place_lap_3 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_3 = shared.ring[chosen_2][0];
+        __half* const view_3 = shared.ring[place_stage_3][0];
         Vector<__half, 8> arrived_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -472,10 +472,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_2]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_3]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_3 = chosen_2 + 1 == 13 ? 0 : chosen_2 + 1;
-        const int sum_5 = sum_3 + static_cast<int>(chosen_2 + 1 == 13);
+        const int place_stage_4 = place_stage_3 + 1 == 13 ? 0 : place_stage_3 + 1;
+        const int place_lap_4 = place_lap_3 + static_cast<int>(place_stage_3 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_5 = [&](__half a, __half b) -> __half {
@@ -502,13 +502,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_3 = peak_3 == -infinity() ? 0.0f : peak_3;
-        Vector<float, 8> weight_5[2];
+        Vector<float, 8> weight_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_5[run][k] = exp2_approx(__half2float(arrived_3[run][k]) * 1.442695f - base_3);
+                weight_3[run][k] = exp2_approx(__half2float(arrived_3[run][k]) * 1.442695f - base_3);
             }
         }
 
@@ -518,24 +518,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_3[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_3[run] += weight_5[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_3[run] += weight_3[run][k];
         }
-        float sum_6 = 0.0f;
+        float sum_3 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_6 += weight_sum_3[k];
-        Vector<__half, 8> weight_6[2];
+        for (int k = 0; k < 2; ++k) sum_3 += weight_sum_3[k];
+        Vector<__half, 8> held_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_6[run][k] = __float2half(weight_5[run][k]);
+            for (int k = 0; k < 8; ++k) held_2[run][k] = __float2half(weight_3[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_3], sum_5 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_4], place_lap_4 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_4 = shared.ring[chosen_3][0];
+        __half* const view_4 = shared.ring[place_stage_4][0];
         Vector<__half, 8> arrived_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -544,10 +544,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_3]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_4]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_4 = chosen_3 + 1 == 13 ? 0 : chosen_3 + 1;
-        const int sum_7 = sum_5 + static_cast<int>(chosen_3 + 1 == 13);
+        const int place_stage_5 = place_stage_4 + 1 == 13 ? 0 : place_stage_4 + 1;
+        const int place_lap_5 = place_lap_4 + static_cast<int>(place_stage_4 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_7 = [&](__half a, __half b) -> __half {
@@ -574,13 +574,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_4 = peak_4 == -infinity() ? 0.0f : peak_4;
-        Vector<float, 8> weight_7[2];
+        Vector<float, 8> weight_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_7[run][k] = exp2_approx(__half2float(arrived_4[run][k]) * 1.442695f - base_4);
+                weight_4[run][k] = exp2_approx(__half2float(arrived_4[run][k]) * 1.442695f - base_4);
             }
         }
 
@@ -590,24 +590,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_4[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_4[run] += weight_7[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_4[run] += weight_4[run][k];
         }
-        float sum_8 = 0.0f;
+        float sum_4 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_8 += weight_sum_4[k];
-        Vector<__half, 8> weight_8[2];
+        for (int k = 0; k < 2; ++k) sum_4 += weight_sum_4[k];
+        Vector<__half, 8> held_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_8[run][k] = __float2half(weight_7[run][k]);
+            for (int k = 0; k < 8; ++k) held_3[run][k] = __float2half(weight_4[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_4], sum_7 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_5], place_lap_5 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_5 = shared.ring[chosen_4][0];
+        __half* const view_5 = shared.ring[place_stage_5][0];
         Vector<__half, 8> arrived_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -616,10 +616,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_4]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_5]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_5 = chosen_4 + 1 == 13 ? 0 : chosen_4 + 1;
-        const int sum_9 = sum_7 + static_cast<int>(chosen_4 + 1 == 13);
+        const int place_stage_6 = place_stage_5 + 1 == 13 ? 0 : place_stage_5 + 1;
+        const int place_lap_6 = place_lap_5 + static_cast<int>(place_stage_5 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_9 = [&](__half a, __half b) -> __half {
@@ -646,13 +646,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_5 = peak_5 == -infinity() ? 0.0f : peak_5;
-        Vector<float, 8> weight_9[2];
+        Vector<float, 8> weight_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_9[run][k] = exp2_approx(__half2float(arrived_5[run][k]) * 1.442695f - base_5);
+                weight_5[run][k] = exp2_approx(__half2float(arrived_5[run][k]) * 1.442695f - base_5);
             }
         }
 
@@ -662,24 +662,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_5[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_5[run] += weight_9[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_5[run] += weight_5[run][k];
         }
-        float sum_10 = 0.0f;
+        float sum_5 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_10 += weight_sum_5[k];
-        Vector<__half, 8> weight_10[2];
+        for (int k = 0; k < 2; ++k) sum_5 += weight_sum_5[k];
+        Vector<__half, 8> held_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_10[run][k] = __float2half(weight_9[run][k]);
+            for (int k = 0; k < 8; ++k) held_4[run][k] = __float2half(weight_5[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_5], sum_9 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_6], place_lap_6 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_6 = shared.ring[chosen_5][0];
+        __half* const view_6 = shared.ring[place_stage_6][0];
         Vector<__half, 8> arrived_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -688,10 +688,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_5]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_6]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_6 = chosen_5 + 1 == 13 ? 0 : chosen_5 + 1;
-        const int sum_11 = sum_9 + static_cast<int>(chosen_5 + 1 == 13);
+        const int place_stage_7 = place_stage_6 + 1 == 13 ? 0 : place_stage_6 + 1;
+        const int place_lap_7 = place_lap_6 + static_cast<int>(place_stage_6 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_11 = [&](__half a, __half b) -> __half {
@@ -718,13 +718,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_6 = peak_6 == -infinity() ? 0.0f : peak_6;
-        Vector<float, 8> weight_11[2];
+        Vector<float, 8> weight_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_11[run][k] = exp2_approx(__half2float(arrived_6[run][k]) * 1.442695f - base_6);
+                weight_6[run][k] = exp2_approx(__half2float(arrived_6[run][k]) * 1.442695f - base_6);
             }
         }
 
@@ -734,24 +734,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_6[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_6[run] += weight_11[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_6[run] += weight_6[run][k];
         }
-        float sum_12 = 0.0f;
+        float sum_6 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_12 += weight_sum_6[k];
-        Vector<__half, 8> weight_12[2];
+        for (int k = 0; k < 2; ++k) sum_6 += weight_sum_6[k];
+        Vector<__half, 8> held_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_12[run][k] = __float2half(weight_11[run][k]);
+            for (int k = 0; k < 8; ++k) held_5[run][k] = __float2half(weight_6[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_6], sum_11 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_7], place_lap_7 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_7 = shared.ring[chosen_6][0];
+        __half* const view_7 = shared.ring[place_stage_7][0];
         Vector<__half, 8> arrived_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -760,10 +760,10 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_6]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_7]);
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_7 = chosen_6 + 1 == 13 ? 0 : chosen_6 + 1;
-        const int sum_13 = sum_11 + static_cast<int>(chosen_6 + 1 == 13);
+        const int place_stage_8 = place_stage_7 + 1 == 13 ? 0 : place_stage_7 + 1;
+        const int place_lap_8 = place_lap_7 + static_cast<int>(place_stage_7 + 1 == 13);
 
         // highest = tl.reduce(tl.reduce(logits, 2, larger), 0, large ...  persistent_softmax.py:109
         const auto combine_13 = [&](__half a, __half b) -> __half {
@@ -790,13 +790,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_7 = peak_7 == -infinity() ? 0.0f : peak_7;
-        Vector<float, 8> weight_13[2];
+        Vector<float, 8> weight_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_13[run][k] = exp2_approx(__half2float(arrived_7[run][k]) * 1.442695f - base_7);
+                weight_7[run][k] = exp2_approx(__half2float(arrived_7[run][k]) * 1.442695f - base_7);
             }
         }
 
@@ -806,24 +806,24 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_7[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_7[run] += weight_13[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_7[run] += weight_7[run][k];
         }
-        float sum_14 = 0.0f;
+        float sum_7 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_14 += weight_sum_7[k];
-        Vector<__half, 8> weight_14[2];
+        for (int k = 0; k < 2; ++k) sum_7 += weight_sum_7[k];
+        Vector<__half, 8> held_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_14[run][k] = __float2half(weight_13[run][k]);
+            for (int k = 0; k < 8; ++k) held_6[run][k] = __float2half(weight_7[run][k]);
         }
 
         // arrived = load_part(reader.wait(place).slot, PART)              persistent_softmax.py:102
-        mbarrier_wait(&shared.claimed_full[chosen_7], sum_13 & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_8], place_lap_8 & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.part.reshape([PART])))       persistent_rows.py:121
-        __half* const view_8 = shared.ring[chosen_7][0];
+        __half* const view_8 = shared.ring[place_stage_8][0];
         Vector<__half, 8> arrived_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -832,11 +832,11 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         fence_async_proxy();  // the loads of `ring` come before what the copy engine writes
 
         // reader.release(place)                                           persistent_softmax.py:103
-        mbarrier_arrive(&shared.claimed_empty[chosen_7]);
+        mbarrier_arrive(&shared.claimed_empty[place_stage_8]);
 
         // place = place.advance()                                         persistent_softmax.py:104
-        const int chosen_8 = chosen_7 + 1 == 13 ? 0 : chosen_7 + 1;
-        place_lap = sum_13 + static_cast<int>(chosen_7 + 1 == 13);
+        const int place_stage_9 = place_stage_8 + 1 == 13 ? 0 : place_stage_8 + 1;
+        place_lap = place_lap_8 + static_cast<int>(place_stage_8 + 1 == 13);
         Vector<__half, 8> arrived_9[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -876,13 +876,13 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
 
         // base = tl.where(peak == -float("inf"), 0.0, peak)               persistent_softmax.py:111
         const float base_8 = peak_8 == -infinity() ? 0.0f : peak_8;
-        Vector<float, 8> weight_15[2];
+        Vector<float, 8> weight_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 8; ++k) {
                 // weight = tl.exp2(logits.to(tl.float32) * LOG2_E - ...   persistent_softmax.py:112
-                weight_15[run][k] = exp2_approx(__half2float(arrived_9[run][k]) * 1.442695f - base_8);
+                weight_8[run][k] = exp2_approx(__half2float(arrived_9[run][k]) * 1.442695f - base_8);
             }
         }
 
@@ -892,17 +892,17 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             weight_sum_8[run] = 0.0f;
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_sum_8[run] += weight_15[run][k];
+            for (int k = 0; k < 8; ++k) weight_sum_8[run] += weight_8[run][k];
         }
-        float sum_15 = 0.0f;
+        float sum_8 = 0.0f;
         #pragma unroll
-        for (int k = 0; k < 2; ++k) sum_15 += weight_sum_8[k];
-        Vector<__half, 8> weight_16[2];
+        for (int k = 0; k < 2; ++k) sum_8 += weight_sum_8[k];
+        Vector<__half, 8> held_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
             // held = held + (weight.to(arrived.dtype),)                   persistent_softmax.py:115
             #pragma unroll
-            for (int k = 0; k < 8; ++k) weight_16[run][k] = __float2half(weight_15[run][k]);
+            for (int k = 0; k < 8; ++k) held_7[run][k] = __float2half(weight_8[run][k]);
         }
 
         // row_peak = tl.max(peak, axis=0)                                 persistent_softmax.py:116
@@ -912,19 +912,19 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         const float value = exp2_approx(peak_8 - row_peak);
 
         // total = total * tl.exp2(before - base) + tl.sum(tl.sum(wei ...  persistent_softmax.py:113
-        const float total = 0.0f * exp2_approx(-infinity() - base) + sum_2;
-        const float total_2 = total * exp2_approx(peak - base_2) + sum_4;
-        const float total_3 = total_2 * exp2_approx(peak_2 - base_3) + sum_6;
-        const float total_4 = total_3 * exp2_approx(peak_3 - base_4) + sum_8;
-        const float total_5 = total_4 * exp2_approx(peak_4 - base_5) + sum_10;
-        const float total_6 = total_5 * exp2_approx(peak_5 - base_6) + sum_12;
-        const float total_7 = total_6 * exp2_approx(peak_6 - base_7) + sum_14;
-        const float total_8 = total_7 * exp2_approx(peak_7 - base_8) + sum_15;
-        float sum_16 = total_8 * value;
-        sum_16 = partition_all_reduce(sum_16, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
+        const float total = 0.0f * exp2_approx(-infinity() - base) + sum;
+        const float total_2 = total * exp2_approx(peak - base_2) + sum_2;
+        const float total_3 = total_2 * exp2_approx(peak_2 - base_3) + sum_3;
+        const float total_4 = total_3 * exp2_approx(peak_3 - base_4) + sum_4;
+        const float total_5 = total_4 * exp2_approx(peak_4 - base_5) + sum_5;
+        const float total_6 = total_5 * exp2_approx(peak_5 - base_6) + sum_6;
+        const float total_7 = total_6 * exp2_approx(peak_6 - base_7) + sum_7;
+        const float total_8 = total_7 * exp2_approx(peak_7 - base_8) + sum_8;
+        float sum_9 = total_8 * value;
+        sum_9 = partition_all_reduce(sum_9, shared.sum_slots, [](float a, float b) { return a + b; }, thread, default_warps_barrier);
 
         // scale = 1.0 / tl.sum(total * tl.exp2(peak - row_peak), axis=0)  persistent_softmax.py:117
-        const float scale = divide_approx(1.0f, sum_16);
+        const float scale = divide_approx(1.0f, sum_9);
         // target = out + row.to(tl.int64) * out_stride                    persistent_softmax.py:119
         __half* const target = out + static_cast<long long>(row_2) * out_stride;
 
@@ -935,7 +935,7 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         for (int run = 0; run < 2; ++run) {
             // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) product[run][k] = __half2float(weight_2[run][k]) * factor;
+            for (int k = 0; k < 8; ++k) product[run][k] = __half2float(held_0[run][k]) * factor;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -953,11 +953,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_2[run][k] = __half2float(weight_4[run][k]) * factor_2;
-            }
+            for (int k = 0; k < 8; ++k) product_2[run][k] = __half2float(held_1[run][k]) * factor_2;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -975,11 +973,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_3[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_3[run][k] = __half2float(weight_6[run][k]) * factor_3;
-            }
+            for (int k = 0; k < 8; ++k) product_3[run][k] = __half2float(held_2[run][k]) * factor_3;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -997,11 +993,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_4[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_4[run][k] = __half2float(weight_8[run][k]) * factor_4;
-            }
+            for (int k = 0; k < 8; ++k) product_4[run][k] = __half2float(held_3[run][k]) * factor_4;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -1019,11 +1013,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_5[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_5[run][k] = __half2float(weight_10[run][k]) * factor_5;
-            }
+            for (int k = 0; k < 8; ++k) product_5[run][k] = __half2float(held_4[run][k]) * factor_5;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -1041,11 +1033,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_6[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_6[run][k] = __half2float(weight_12[run][k]) * factor_6;
-            }
+            for (int k = 0; k < 8; ++k) product_6[run][k] = __half2float(held_5[run][k]) * factor_6;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -1063,11 +1053,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_7[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_7[run][k] = __half2float(weight_14[run][k]) * factor_7;
-            }
+            for (int k = 0; k < 8; ++k) product_7[run][k] = __half2float(held_6[run][k]) * factor_7;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -1085,11 +1073,9 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
         Vector<float, 8> product_8[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
+            // result = (held[part].to(tl.float32) * factor[None, :, ...   persistent_softmax.py:122
             #pragma unroll
-            for (int k = 0; k < 8; ++k) {
-                // result = (held[part].to(tl.float32) * factor[None, ...  persistent_softmax.py:122
-                product_8[run][k] = __half2float(weight_16[run][k]) * factor_8;
-            }
+            for (int k = 0; k < 8; ++k) product_8[run][k] = __half2float(held_7[run][k]) * factor_8;
         }
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -1106,11 +1092,11 @@ softmax_of_packed_rows(__half* out, int* claims, const int rows, const int cols,
             store_vector_if<uint4>(inside, target + 14336 + col, out_value);
         }
         // row = claimed_number(reader.wait(place).slot)                   persistent_softmax.py:127
-        mbarrier_wait(&shared.claimed_full[chosen_8], place_lap & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_9], place_lap & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
-        const int row_3 = shared.numbers[chosen_8][0];
-        place_stage = chosen_8;
+        const int row_3 = shared.numbers[place_stage_9][0];
+        place_stage = place_stage_9;
         row_2 = row_3;
     }
 }

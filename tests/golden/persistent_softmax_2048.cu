@@ -234,11 +234,9 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
                 // writer.commit(place)                                       persistent_rows.py:103
                 claimed_filled ^= 1u << place_stage_2;
                 mbarrier_arrive(&shared.claimed_full[place_stage_2]);
-
                 // place = place.advance()                                    persistent_rows.py:104
-                const int place_stage_3 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
                 place_lap_2 += static_cast<int>(place_stage_2 + 1 == 2);
-                place_stage_2 = place_stage_3;
+                place_stage_2 = place_stage_2 + 1 == 2 ? 0 : place_stage_2 + 1;
             }
             __syncwarp();  // orders the loads of the scratch `following_broadcast` before the stores to it
 
@@ -308,7 +306,7 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
         mbarrier_arrive(&shared.claimed_empty[place_stage]);
 
         // place = place.advance()                                          persistent_softmax.py:59
-        const int chosen = place_stage + 1 == 2 ? 0 : place_stage + 1;
+        const int place_stage_2 = place_stage + 1 == 2 ? 0 : place_stage + 1;
         place_lap += static_cast<int>(place_stage + 1 == 2);
         Vector<float, 8> logits_2[2];
         Vector<float, 8> product[2];
@@ -369,11 +367,11 @@ persistent_softmax(__half* out, int* claims, const int rows, const int cols, con
             store_vector_if<uint4>(inside, out + static_cast<long long>(row_2) * out_stride + col, out_value);
         }
         // row = claimed_number(reader.wait(place).slot)                    persistent_softmax.py:67
-        mbarrier_wait(&shared.claimed_full[chosen], place_lap & 1);
+        mbarrier_wait(&shared.claimed_full[place_stage_2], place_lap & 1);
 
         // return tl.load(tle.gpu.local_ptr(slot.number, (0,)))               persistent_rows.py:116
-        const int row_3 = shared.numbers[chosen][0];
-        place_stage = chosen;
+        const int row_3 = shared.numbers[place_stage_2][0];
+        place_stage = place_stage_2;
         row_2 = row_3;
     }
 }

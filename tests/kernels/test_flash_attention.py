@@ -99,6 +99,11 @@ def test_wrong_shapes_are_refused() -> None:
     q, k, v, _ = problem((1, 3, 8, 16), (1, 2, 8, 16))
     with pytest.raises(ValueError, match="heads and batches"):
         flash_attention(q, k, v, q, np.zeros((1, 3, 8), np.float32))
+    q, k, v, _ = problem((1, 2, 8, 16), (1, 2, 8, 16))
+    with pytest.raises(ValueError, match="dense rows"):
+        flash_attention(q, k, v, q, np.zeros((1, 2, 16), np.float32)[..., ::2])
+    with pytest.raises(ValueError, match="scale must be positive"):
+        flash_attention(q, k, v, q, np.zeros((1, 2, 8), np.float32), scale=-1.0)
     q, k, v, _ = problem((1, 2, 8, 24), (1, 2, 8, 24))
     with pytest.raises(ValueError, match="head_dim of"):
         flash_attention(q, k, v, q, np.zeros((1, 2, 8), np.float32))

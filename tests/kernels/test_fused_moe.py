@@ -11,6 +11,8 @@ import pytest
 import tle2cuda
 from kernels import fused_moe as layer
 from kernels.fused_moe import Tile, Tiles, choose_tiles, fused_moe, fused_moe_reference
+from kernels.fused_moe_few import Tile as FewTile
+from kernels.fused_moe_few import fused_moe_few, takes_few_tokens
 from tests.golden import GOLDEN_TARGET, nvrtc_compile
 from tests.kernels.places import on
 
@@ -55,10 +57,50 @@ def test_choices_that_are_no_expert_count_nothing() -> None:
     run("interpreter", inputs, SMALL)
 
 
+def test_choices_out_of_wider_arrays() -> None:
+    """The router's choices need not lie one behind the other; of one choice each, a flat view would keep its stride."""
+    for top_k in (1, 2):
+        inputs = problem(5, 32, 32, 4, top_k, np.float16)
+        for i in (3, 4):
+            inputs[i] = np.concatenate([inputs[i], np.zeros_like(inputs[i])], 1)[:, :top_k]
+        run("interpreter", inputs, SMALL)
+
+
 def test_emitted_fused_moe() -> None:
     """Blocks of 16 rows, and of 64, as products of warpgroups need."""
     run("emulator", problem(13, 40, 40, 4, 2, np.float16), SMALL)
     run("emulator", problem(5, 40, 40, 2, 1, np.float16), SMALL._replace(block_m=64))
+
+
+@pytest.mark.parametrize("where", ["interpreter", "emulator"])
+def test_few_tokens(where: str) -> None:
+    """More tiles than CTAs and fewer, steps that are not whole, choices that are no expert; counts end at zero."""
+    inputs = problem(1, 384, 128, 3, 3, BF16)
+    inputs[4][0, 1] = -1
+    out, hidden, counters = np.full_like(inputs[0], 7), np.full((3, 128), 7, BF16), np.zeros(2, np.int32)
+    for _ in range(2 if where == "interpreter" else 1):
+        with on(where):
+            fused_moe_few(*inputs, hidden, out, counters=counters, tile=FewTile(16, 2, 2, 2), ctas=3)
+        expected = fused_moe_reference(*inputs)
+        np.testing.assert_allclose(out.astype(np.float64), expected, rtol=0, atol=2e-2 * np.abs(expected).max())
+        assert not counters.any()
+
+
+def test_few_tokens_go_without_aligning() -> None:
+    inputs = problem(1, 128, 128, 4, 2, BF16)
+    run("interpreter", inputs, None)
+    x, w_gate_up, w_down, _, ids = inputs
+    assert takes_few_tokens(x, w_gate_up, w_down, ids)
+    assert not takes_few_tokens(x, w_gate_up[:, :, :64], w_down[:, :64], ids)
+    assert not takes_few_tokens(np.repeat(x, 2, 0), w_gate_up, w_down, np.repeat(ids, 2, 0))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("sizes", "dtype"), [((1, 1280, 640, 16, 3), BF16), ((1, 3072, 1408, 9, 8), np.float16)])
+def test_one_token_on_a_gpu(sizes: tuple[int, int, int, int, int], dtype: Any) -> None:
+    inputs = problem(*sizes, dtype)
+    assert takes_few_tokens(inputs[0], inputs[1], inputs[2], inputs[4])
+    run("gpu", inputs, None)
 
 
 @pytest.mark.gpu

@@ -5,13 +5,23 @@ Tiles have 64 rows for four warps, as products of warpgroups need.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 import pytest
 
-from kernels import decode_matmul, fp8_matmul, grouped_gemm, grouped_gemm_tle, matmul_persistent, scaled_matmul
+from kernels import (
+    decode_matmul,
+    fp8_matmul,
+    grouped_gemm,
+    grouped_gemm_tle,
+    matmul,
+    matmul_persistent,
+    matmul_tle,
+    scaled_matmul,
+)
 from kernels.matmul import matmul_reference
 from tests.kernels.places import on
 
@@ -122,8 +132,38 @@ def test_scaled_matmul(where: str, formats: tuple[str, str]) -> None:
     check(c, scaled_matmul.scaled_matmul_reference(a, a_scales, b, b_scales, formats), 1e-4)
 
 
+@pytest.mark.parametrize("sizes", [(0, 8, 8), (8, 0, 8), (8, 8, 0)])
+def test_products_without_elements(sizes: tuple[int, int, int]) -> None:
+    """Arrays of no element have any strides; a product over no k is 0."""
+    m, n, k = sizes
+    a, b, weights = np.zeros((m, k), np.float16), np.zeros((k, n), np.float16), np.zeros((n, k), np.float16)
+    scales = [np.zeros(shape, np.float32) for shape in ((m, -(-k // 128)), (-(-n // 128), -(-k // 128)))]
+    bits = np.zeros((m, k), np.uint8), np.zeros((m, 0), np.uint8), np.zeros((n, k), np.uint8), np.zeros((n, 0), np.uint8)
+    ends = np.array([0, m], np.int32)
+    calls: list[Callable[[np.ndarray], Any]] = [
+        lambda c: matmul.multiply(a, b, c),
+        lambda c: matmul_tle.multiply(a, b, c),
+        lambda c: matmul_persistent.multiply_persistent(a, b, c),
+        lambda c: grouped_gemm.multiply_groups(a, np.stack([b, b]), c, ends),
+        lambda c: grouped_gemm_tle.multiply_groups(a, np.stack([b, b]), c, ends),
+        lambda c: decode_matmul.multiply_few_rows(a, weights, c),
+        lambda c: fp8_matmul.multiply_fp8(a.astype(FP8), weights.astype(FP8), c, *scales),
+    ]
+    if not k:
+        calls.append(lambda c: scaled_matmul.multiply_scaled(*bits, c))
+    with on("interpreter"):
+        for call in calls:
+            c = np.full((m, n), POISON, np.float16)
+            call(c)
+            assert not c.any()
+
+
 def test_wrong_shapes_are_refused() -> None:
     half = np.zeros((4, 4), np.float16)
+    with pytest.raises(ValueError, match="neighbours"):
+        matmul_tle.multiply(np.zeros((4, 8), np.float16)[:, ::2], half, half)
+    with pytest.raises(ValueError, match="of c must be neighbours"):
+        scaled_matmul.multiply_scaled(*(np.zeros((4, n), "u1") for n in (32, 1, 32, 1)), np.asfortranarray(half))
     with pytest.raises(ValueError, match="cannot multiply"):
         grouped_gemm.multiply_groups(half, half[None], half, np.zeros(2, np.int32))
     with pytest.raises(ValueError, match="neighbours"):

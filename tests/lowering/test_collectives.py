@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import tle2cuda
 import tle2cuda.language as tl
 from tests.layout.random_layouts import mutate, random_layout, shapes
+from tests.lowering.emitted import body
 from tle2cuda.compiler import emit
 from tle2cuda.ir.effects import internal_barriers
 from tle2cuda.ir.nodes import walk
@@ -325,3 +326,23 @@ def test_step_masks_choose_the_register(images):
             if (thread & mask).bit_count() % 2:
                 chosen ^= step
         assert chosen == f2.apply(images, thread)
+
+
+@tle2cuda.jit
+def sum_of_rows(x, out, m, n, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    inside = (rows < m)[:, None] & (cols < n)[None, :]
+    tl.store(out + cols, tl.sum(tl.load(x + rows[:, None] * N + cols[None, :], mask=inside, other=0.0), axis=0))
+
+
+def test_what_is_only_summed_is_folded_as_it_is_loaded() -> None:
+    text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32", num_warps=1, n=128, M=512, N=128)
+    assert "#pragma unroll 16\nfor (int run = 0; run < 512; ++run) {\n" in text
+    assert "const Vector<float, 4> x_value = load_vector_nc_if" in text
+    assert "sum[k] += x_value[k];\n}" in text
+
+
+def test_vectors_up_to_an_edge_are_all_loaded_before_they_are_summed() -> None:
+    text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32, n i32", num_warps=1, M=512, N=128)
+    assert "#pragma unroll 16" not in text
+    assert "x_value[run] = load_edge" in text

@@ -171,7 +171,7 @@ def test_swap_of_scalars_goes_through_one_copy():
 def test_loop_that_counts_down_by_steps():
     text = body(fibonacci, OUT)
     assert "for (int i = n; i > 0; i -= 2) {" in text
-    assert "a = b;\nb = b_2;" in text
+    assert "const int b_next = a + b;\na = b;\nb = b_next;" in text
 
 
 def test_loop_with_a_step_of_the_users():
@@ -302,3 +302,19 @@ def test_lines_of_nested_bodies_keep_their_depth_and_place():
     assert "tl.store(out + j, i)" in places[number].source_line()
     loops = [i for i, row in enumerate(rows, 1) if row.strip().startswith("for (int j")]
     assert "for j in range(i):" in places[loops[0]].source_line()
+
+
+@tle2cuda.jit
+def carried_together(x, out, n):
+    at = (0, 1)
+    for i in range(n):
+        first = at[0] + tl.load(x + i)
+        at = (first % 7, at[1] + at[0])
+        at = (at[0] ^ 3, at[1])
+    tl.store(out, at[0] + at[1])
+
+
+def test_parts_of_a_tuple_are_called_after_it():
+    text = body(carried_together, IN_OUT)
+    assert "int at_0 = 0;\nint at_1 = 1;" in text
+    assert "const int at_0_2 = first % 7;\nat_1 += at_0;\nat_0 = at_0_2 ^ 3;\n" in text

@@ -465,6 +465,37 @@ _SHAPES_2D = (
 )
 
 
+@tle2cuda.jit
+def many_sums(x, columns, largest, rows_out, place, m, M: tl.constexpr, N: tl.constexpr):
+    """More elements a thread than it has registers, all of them reduced and nothing else."""
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    value = tl.load(x + rows[:, None] * N + cols[None, :], mask=(rows < m)[:, None], other=0)
+    tl.store(columns + cols, tl.sum(value * value, axis=0))
+    tl.store(largest + cols, tl.max(value, axis=0))
+    tl.store(rows_out + rows, tl.sum(value, axis=1))
+    tl.store(place, tl.argmin(tl.reshape(value, (M * N,)), 0))
+
+
+def _register_many_sums() -> None:
+    m, rows, columns = 61, 64, 128
+
+    def make(rng: np.random.Generator) -> Inputs:
+        sizes = {"columns": columns, "largest": columns, "rows_out": rows, "place": 1}
+        outputs = {name: poison(size, np.int32) for name, size in sizes.items()}
+        return {"x": numbers(rng, (m, columns), np.int32), **outputs, "m": m}
+
+    def expect(inputs: Inputs) -> Mapping[str, Array]:
+        x = np.concatenate([inputs["x"], np.zeros((rows - m, columns), np.int32)])
+        return {
+            "columns": (x * x).sum(axis=0),
+            "largest": x.max(axis=0),
+            "rows_out": x.sum(axis=1),
+            "place": np.array([x.argmin()]),
+        }
+
+    _case("reduce_many", "reduction", many_sums, make, expect, {"M": rows, "N": columns}, 1)
+
+
 def _register_shaped_reductions() -> None:
     for m, n, warps in _SHAPES_2D:
         for axis in (0, 1):
@@ -927,6 +958,7 @@ def _register_compared() -> None:
 _register_reductions()
 _register_compared()
 _register_shaped_reductions()
+_register_many_sums()
 _register_other_reductions()
 _register_scans()
 _register_exclusive()

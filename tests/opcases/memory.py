@@ -86,6 +86,14 @@ def gather(x, index, out, n, BLOCK: tl.constexpr):
 
 
 @tle2cuda.jit
+def gather_rows(x, index, out, ROWS: tl.constexpr, WIDTH: tl.constexpr):
+    """Short rows by a table: in one warp, the pointers to them reach the threads that load by shuffles."""
+    i, j = tl.arange(0, ROWS), tl.arange(0, WIDTH)
+    taken = tl.load(x + tl.load(index + i)[:, None] * WIDTH + j[None, :])
+    tl.store(out + i[:, None] * WIDTH + j[None, :], taken)
+
+
+@tle2cuda.jit
 def packed_rows(x, out, BLOCK: tl.constexpr, ROW: tl.constexpr, PITCH: tl.constexpr):
     """Rows with gaps between them: neighbours within a row, so vectors, whose place is computed by division."""
     i = tl.arange(0, BLOCK)
@@ -621,6 +629,22 @@ def _register_addresses() -> None:
     )
 
 
+def _register_rows() -> None:
+    for width, warps in ((4, 1), (16, 4)):
+        _case(
+            f"gather_rows_{width}_w{warps}",
+            gather_rows,
+            lambda rng, width=width: {
+                "x": numbers(rng, (99, width), "f2"),
+                "index": rng.integers(0, 99, 64, "i4"),
+                "out": poison((64, width), "f2"),
+            },
+            lambda inputs: {"out": inputs["x"][inputs["index"]]},
+            {"ROWS": 64, "WIDTH": width},
+            warps,
+        )
+
+
 def _increment_scalar(inputs: Inputs) -> dict[str, Array]:
     value = inputs["counter"][:, None, None] + np.arange(20, dtype="i4")[None, :, None]
     return {"counter": inputs["counter"] + 20, "out": np.arange(256, dtype="i4") * value + value + 1}
@@ -862,5 +886,6 @@ def _matrix_reference(inputs: Inputs) -> dict[str, Array]:
 
 _register_masks()
 _register_addresses()
+_register_rows()
 _register_hints()
 _register_shapes()

@@ -108,7 +108,10 @@ def test_one_stage_loads_where_it_stands() -> None:
 
 
 def test_before_sm_80_there_are_no_copies() -> None:
-    assert "cp_async" not in product(arch="sm_75")
+    source = product(arch="sm_75")
+    assert "cp_async" not in source
+    (note,) = report._notes(source)
+    assert note.endswith(" has no stages: sm_75 has no asynchronous copies")
 
 
 def test_operands_are_read_where_they_lie() -> None:
@@ -340,6 +343,47 @@ def test_loops_without_stages_say_so(way: str, step: int, reason: str) -> None:
     place = f"test_pipeliner.py:{first + 6} "
     assert report._notes(source) == ((place + reason.format(line=line),) if reason else ())
     assert bool(waits(source)) == (way in ("plain", "inner") and step != 0)
+
+
+@tle2cuda.jit
+def fed_by_three(a, b, scale, out, n, wide, BLOCK: tl.constexpr):
+    """Loads of which one has stages: the others lack something, are no operands, or may not be made."""
+    i = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK, BLOCK), tl.float32)
+    for k in range(n):
+        left = tl.load(a + i[:, None] * wide + (k * BLOCK + i)[None, :])
+        right = tl.load(b + i[:, None] * 3 + (k * BLOCK + i)[None, :] * wide)
+        factor = tl.load(scale + k * BLOCK + i)
+        total += tl.dot(left, right) * factor[None, :]
+        if k % 2 == 0:
+            square = tl.load(a + i[:, None] * BLOCK + i[None, :] + k)
+            total += tl.dot(square, square)
+    tl.store(out + i[:, None] * BLOCK + i[None, :], total)
+
+
+@pytest.mark.parametrize(
+    ("stages", "others"),
+    [
+        (1, None),
+        (3, ()),  # what every kernel has
+        (2, (f"has no stages for `factor`: {pipelining.FEEDS_NO_PRODUCT}",)),
+    ],
+)
+def test_loads_that_the_launch_option_leaves_without_stages_are_told(stages: int, others: tuple[str, ...] | None) -> None:
+    source = emitted(fed_by_three, "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32,i32:16,64", num_stages=stages)
+    place = f"test_pipeliner.py:{fed_by_three.fn.__code__.co_firstlineno + 5} "
+    told = (
+        "has no stages for `right`: it comes in pieces of less than 4 bytes",
+        *(others or ()),
+        "has no stages for `square`: it stands in a branch or a loop",
+    )
+    assert report._notes(source) == (() if others is None else tuple(place + text for text in told))
+
+
+def test_a_loop_none_of_whose_stages_fits_says_so() -> None:
+    source = product("128,128,128", arch="sm_86", num_warps=8)
+    (note,) = report._notes(source)
+    assert note.endswith(" has no stages: not even two fit into shared memory")
 
 
 @tle2cuda.jit

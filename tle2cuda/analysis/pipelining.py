@@ -12,30 +12,31 @@ feed its matrix products. A load qualifies when it may be made iterations earlie
   when the stage is read); or it is a box of a tensor, which the copy engine brings.
 
 Loops that ask for stages by `tl.range` and have none, or not for all tiles that they load, say so in the emitted file's
-header, and why.
+header, and why. So do loops that the kernel's number is for, of what feeds their products; where that number is not the
+one that every kernel has, of all else that they load, too.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from tle2cuda.analysis.addresses_ahead import MORE_THAN_ARITHMETIC, SUMMED_UP, Closure
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
 from tle2cuda.analysis.chained_products import Chained, chained_products
 from tle2cuda.analysis.tasks import walk_task
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.constants import is_zero
 from tle2cuda.ir.effects import READ, Roots, effects, is_barrier
-from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import WARPGROUP_WARPS, Kernel, Op, Region, Value, walk
-from tle2cuda.ir.rewrite import captured_values, definitions, uses_of
+from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, I32, I64, DType, PointerType, TileType, dtype_of, element_of, shape_of
 from tle2cuda.layout.shared import SWIZZLE_BYTES
 from tle2cuda.passes.async_copies import CACHES, Chunks
 from tle2cuda.passes.products import instruction_name
 from tle2cuda.passes.tensor_tiles import described_by
-from tle2cuda.targets import WARP_THREADS, parse_target
+from tle2cuda.targets import DEFAULT_STAGES, WARP_THREADS, parse_target
 
 _HANDED_THROUGH = SHAPE | frozenset(("cast", "bitcast", "hint"))
 _WAITING = frozenset(
@@ -48,8 +49,7 @@ _HALF_BITS = 16
 _ENOUGH_CTAS = 3  # of a multiprocessor, to hide what one of them waits for
 _BY_DESCRIPTORS = ("wgmma", "tcgen05")  # instructions that read operands from shared memory while threads go on
 _LEAST_OVERLAPPING_STAGES = 3  # of a ring whose product is in flight beside the next one
-MORE_THAN_ARITHMETIC = "its addresses need more than arithmetic on counts and on integers that nothing stores"
-SUMMED_UP = "addresses of integers that its addresses need are summed up from integers out of memory"
+FEEDS_NO_PRODUCT = "the option `num_stages` is for what feeds products, that of `tl.range` for all"
 _ACQUIRING = frozenset(("acquire", "acq_rel"))
 
 
@@ -178,13 +178,29 @@ def pipelined_loops(
         undivided: Loops of which no partition fills rings, although they or loops in them ask for one.
         unstaged: Receives what loops that ask for stages load without, and why.
     """
-    if most_stages < 2 or not any(op.name == "for" for op in walk(kernel.body)):
+    if not any(op.name == "for" for op in walk(kernel.body)):
         return {}
-    finder = _Finder(kernel, most_stages, notes, undivided)
+    obstacle = _obstacle(kernel, most_stages)
+    finder = _Finder(kernel, 2 if obstacle else most_stages, notes, undivided)
     found = finder.found()
     if unstaged is not None:
+        for plan in found if obstacle else ():
+            finder.unstaged[plan.loop] = [f"has no stages: {obstacle}"]
         unstaged.update({loop: tuple(dict.fromkeys(texts)) for loop, texts in finder.unstaged.items() if texts})
-    return {plan.loop: plan for plan in found}
+    return {} if obstacle else {plan.loop: plan for plan in found}
+
+
+def _obstacle(kernel: Kernel, most_stages: int) -> str:
+    """Why no loop of a kernel has stages, whatever it loads; empty where loops may have some."""
+    if not parse_target(kernel.target).has("cp_async"):
+        return f"{kernel.target} has no asynchronous copies"
+    return "not even two fit into shared memory" if most_stages < 2 else ""
+
+
+def _is_tile_of_memory(load: Op) -> bool:
+    pointer = element_of(load.operands[0].type)
+    is_global = isinstance(pointer, PointerType) and pointer.space == GLOBAL
+    return is_global and isinstance(load.result.type, TileType)
 
 
 class _Finder:
@@ -213,7 +229,8 @@ class _Finder:
         for op in region.ops:
             inside = [self._visit(inner, plans) for inner in op.regions if op.name != "fused"]
             if op.name == "for" and any(inside):
-                self._say(op, "has no stages: a loop in it has")
+                if op.attrs.get("num_stages"):
+                    self._say(op, "has no stages: a loop in it has")
             elif op.name == "for" and (plan := self._plan(op)) is not None:
                 plans.append(plan)
                 inside.append(True)
@@ -226,6 +243,7 @@ class _Finder:
         stages = min(wished, self.most_stages)
         if stages < 2:
             return None
+        fed = None if asked else self._feeding(loop)
         step = self._step(loop)
         if step is None:
             self._say(loop, "has no stages: its counter is no int32, and no int64 that moves by a constant")
@@ -233,13 +251,16 @@ class _Finder:
         if not self._may_be_reordered(loop):
             self._say(loop, "has no stages: something in it orders memory, waits, or may do so")
             return None
-        fed = None if asked else self._feeding(loop)
         written = self.written
         inside = self._written(loop.regions[0]) if not self._is_divided(loop) else written
-        closure = _Closure(loop, self.definitions, self._is_index)
+        closure = Closure(loop, self.definitions, self._is_index)
         loads: list[Staged] = []
-        for op in loop.regions[0].body:
-            if op.name != "load" or (fed is not None and op not in fed):
+        own = set(loop.regions[0].body)
+        for op in walk(loop.regions[0]):
+            if op.name != "load":
+                continue
+            if (reason := self._no_candidate(op, own, fed)) is not None:
+                self._say_of_load(loop, op, reason)
                 continue
             staged = self._staged(op, inside if op.result in self.notes else written)
             if isinstance(staged, str):
@@ -292,15 +313,28 @@ class _Finder:
         return has_other and not is_zero(self.definitions, load.operands[2])
 
     def _say(self, loop: Op, text: str) -> None:
-        """Note something of a loop that asks for stages itself."""
-        if (loop.attrs.get("num_stages") or 0) >= 2:
+        """Note something of a loop that asks for stages, or of one with products for which the kernel does."""
+        asked = loop.attrs.get("num_stages")
+        inside = set(walk(loop.regions[0]))
+        if asked >= 2 if asked else any(op in inside and _is_tile_of_memory(op) for op in self._feeding(loop)):
             self.unstaged.setdefault(loop, []).append(text)
 
     def _say_of_load(self, loop: Op, load: Op, reason: str) -> None:
-        pointer = element_of(load.operands[0].type)
-        if isinstance(load.result.type, TileType) and isinstance(pointer, PointerType) and pointer.space == GLOBAL:
+        if reason and _is_tile_of_memory(load):
             name = f"`{load.result.name}`" if load.result.name else f"what line {load.span.line} loads"
-            self._say(loop, f"has no stages for {name}: {reason}")
+            self.unstaged.setdefault(loop, []).append(f"has no stages for {name}: {reason}")
+
+    def _no_candidate(self, load: Op, own: set[Op], fed: set[Op] | None) -> str | None:
+        """Why a load of a loop is no candidate, empty where that goes without saying; None for one that is.
+
+        Args:
+            load: The load.
+            own: Operations of the loop's body that stand in nothing else.
+            fed: Loads that feed products, where the kernel's number of stages is for these alone; None where the loop asks.
+        """
+        if fed is not None and load not in fed:
+            return FEEDS_NO_PRODUCT if self.kernel.num_stages != DEFAULT_STAGES else ""
+        return None if load in own else "it stands in a branch or a loop"
 
     def _has_room(self, stages: int, stage_bytes: int) -> bool:
         """Whether one stage more leaves a multiprocessor as many CTAs: another CTA hides more than overlapping products."""
@@ -489,109 +523,6 @@ class _Finder:
         if not self.chunks.bytes_along(pointer, mask, fast):
             return "it comes in pieces of less than 4 bytes"
         return Staged(load, order)
-
-
-class _Closure:
-    """What the addresses of loads follow from, inside of a loop.
-
-    Attributes:
-        ops: Operations.
-        needed: Numbers of carried values.
-        early: Numbers of those that addresses of indices need.
-        ranks: Indices, and how many of them their addresses depend on one after another.
-    """
-
-    def __init__(self, loop: Op, made: Mapping[Value, Op], is_index: Callable[[Op], bool]) -> None:
-        region = loop.regions[0]
-        self.own = set(region.body)
-        self.induction = region.params[0]
-        self.params = {param: number for number, param in enumerate(region.params[1:])}
-        self.yielded = region.terminator.operands
-        self.inside = {value for op in walk(region) for value in op.results} | set(region.params)
-        self.definitions = made
-        self.is_index = is_index
-        self.ops: set[Op] = set()
-        self.needed: set[int] = set()
-        self.early: set[int] = set()
-        self.ranks: dict[Op, int] = {}
-
-    @property
-    def carried(self) -> tuple[int, ...]:
-        """Numbers of the carried values that are needed."""
-        return tuple(sorted(self.needed))
-
-    @property
-    def carried_early(self) -> tuple[int, ...]:
-        """Numbers of those that addresses of indices need."""
-        return tuple(sorted(self.early))
-
-    def add(self, addresses: Sequence[Value]) -> str:
-        """Take in what a copy's addresses and mask need; nothing, but the reason returned, where they need too much."""
-        found = _Slice(self)
-        if found.follow(addresses) is None:
-            return found.reason
-        self.ops |= found.ops
-        self.needed |= found.needed | found.early
-        self.early |= found.early
-        self.ranks |= found.ranks
-        return ""
-
-
-class _Slice:
-    """What some values follow from, beside what the closure already has."""
-
-    def __init__(self, closure: _Closure) -> None:
-        self.closure = closure
-        self.ops: set[Op] = set()
-        self.needed: set[int] = set()
-        self.early: set[int] = set()
-        self.ranks: dict[Op, int] = {}
-        self.reason = ""
-
-    def follow(self, values: Sequence[Value], is_early: bool = False) -> int | None:
-        """How many indices values depend on one after another; None, and the reason noted, where they need more than that.
-
-        Args:
-            values: The values.
-            is_early: Whether they are addresses of indices.
-        """
-        closure, depth = self.closure, 0
-        done: set[tuple[Value, bool]] = set()
-        todo = [(value, False) for value in values]
-        while todo:
-            value, is_carried = todo.pop()
-            if (value, is_carried) in done or value is closure.induction or value not in closure.inside:
-                continue
-            done.add((value, is_carried))
-            if value in closure.params:
-                number = closure.params[value]
-                (self.early if is_early else self.needed).add(number)
-                todo.append((closure.yielded[number], True))
-                continue
-            op = closure.definitions.get(value)
-            if op is not None and op in closure.own and op.name == "load" and closure.is_index(op):
-                rank = None if is_early and is_carried else self._rank(op)
-                if rank is None:
-                    self.reason = self.reason or SUMMED_UP
-                    return None
-                depth = max(depth, rank + 1)
-            elif op is None or op not in closure.own or not is_pure(op) or (op.regions and op.name != "if"):
-                self.reason = MORE_THAN_ARITHMETIC
-                return None
-            else:
-                self.ops.add(op)
-                captured = (v for region in op.regions for v in captured_values(region))
-                todo += ((v, is_carried) for v in (*op.operands, *captured))
-        return depth
-
-    def _rank(self, index: Op) -> int | None:
-        """How many indices the address of one depends on one after another."""
-        rank = self.ranks.get(index, self.closure.ranks.get(index))
-        if rank is None:
-            rank = self.follow(index.operands, is_early=True)
-            if rank is not None:
-                self.ranks[index] = rank
-        return rank
 
 
 __all__ = ["MORE_THAN_ARITHMETIC", "SUMMED_UP", "Pipelined", "Staged", "pipelined_loops"]

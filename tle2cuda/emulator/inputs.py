@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import math
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -35,8 +37,7 @@ def inputs_from_function(reference: str) -> tuple[Any, Any]:
         ArgumentError: There is no such function, or it returns something else.
     """
     path, _, name = reference.partition("::")
-    if not Path(path).is_file():
-        raise ArgumentError(f"--inputs: there is no file {path!r}", help="name a function as PATH::FUNCTION")
+    _check_file(path)
     function = getattr(load_module(Path(path)), name, None)
     if not callable(function):
         raise ArgumentError(f"--inputs: {Path(path).name} holds no function `{name}`")
@@ -102,6 +103,42 @@ def _array(spec: ArgSpec, text: str, number: int) -> NDArray[Any]:
     return array.reshape(shape).astype(dtype)
 
 
+def check_words(inputs: Sequence[str]) -> None:
+    """Check the form of inputs, and that there are the files that they name, before the kernel is known.
+
+    Raises:
+        ArgumentError: A word is of another form, or names no file.
+    """
+    if len(inputs) == 1 and "::" in inputs[0]:
+        _check_file(inputs[0].partition("::")[0])
+        return
+    for word in inputs:
+        _, separator, text = word.partition("=")
+        if not separator:
+            raise ArgumentError(f"--inputs: {word!r} is not of the form NAME=VALUE", help=f"for example {FORMS}")
+        if text.endswith(".npy") and not Path(text).is_file():
+            raise ArgumentError(f"--inputs: cannot read {text}: {os.strerror(errno.ENOENT)}")
+
+
+def parse_grid(grid: str | None) -> tuple[int, ...]:
+    """The extents that ``--grid`` says.
+
+    Raises:
+        ArgumentError: It is missing, or says something else.
+    """
+    if grid is None:
+        raise ArgumentError("--grid is missing", help="say how many programs run, such as --grid 4 or --grid 8,2")
+    extents = grid.split(",")
+    if len(extents) > 3 or not all(extent.strip().isdecimal() for extent in extents):
+        raise ArgumentError(f"--grid takes one to three numbers separated by commas, got {grid!r}")
+    return tuple(int(extent) for extent in extents)
+
+
+def _check_file(path: str) -> None:
+    if not Path(path).is_file():
+        raise ArgumentError(f"--inputs: there is no file {path!r}", help="name a function as PATH::FUNCTION")
+
+
 def emulate_inputs(emitted: Any, inputs: Sequence[str], grid: str | None) -> Emulation:
     """Run an emitted kernel on inputs of the command line, with bounds checked and requests counted.
 
@@ -123,11 +160,6 @@ def emulate_inputs(emitted: Any, inputs: Sequence[str], grid: str | None) -> Emu
         if isinstance(values, Mapping):  # constexpr parameters may stand among them, as in a launch
             values = {spec.name: values[spec.name] for spec in contract.args if spec.name in values}
     else:
-        if grid is None:
-            raise ArgumentError("--grid is missing", help="say how many programs run, such as --grid 4 or --grid 8,2")
-        try:
-            programs = tuple(int(extent) for extent in grid.split(","))
-        except ValueError:
-            raise ArgumentError(f"--grid takes one to three numbers separated by commas, got {grid!r}") from None
+        programs = parse_grid(grid)
         values = inputs_from_words(inputs, contract)
     return emulate(emitted, contract.launch_grid(programs), values, detect=("bounds", "counters")).check()

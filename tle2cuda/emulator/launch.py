@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import signal
 import subprocess
 import tempfile
@@ -35,6 +36,7 @@ PAGE_BYTES = 4096
 _ALIGNMENT_BYTES = 256  # of memory that `cudaMalloc` gives
 _HOST_ALIGNMENT_BYTES = 16  # of memory that NumPy gives
 _POISON = 0xA5
+_OUTSIDE = re.compile(r"\belements? .* of argument (\w+), ")
 
 RESIDENT_CLUSTERS = 4
 """Clusters that are alive together under a random schedule, though nothing but chance would make them."""
@@ -73,6 +75,7 @@ class NamedArray:
         size_bytes: Its size, from the first element to the last.
         element_bytes: Size of an element.
         is_uninitialized: The kernel must write an element before it reads it.
+        is_dense: No bytes of others lie between its elements.
     """
 
     name: str
@@ -81,6 +84,7 @@ class NamedArray:
     size_bytes: int
     element_bytes: int
     is_uninitialized: bool
+    is_dense: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,9 @@ def bind(
         number = places[name][0]
         low, high = extent_of(array)
         offset = low - (buffers[number].address or 0)
-        named.append(NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized))
+        named.append(
+            NamedArray(name, number, offset, high - low, array.itemsize, name in uninitialized, high - low == array.nbytes)
+        )
     lines = []
     for spec, value in zip(contract.args, values, strict=True):
         if not spec.is_passed:
@@ -303,7 +309,22 @@ class Execution:
         finally:
             os.close(report)
         findings, counters = _read_report(text, done, self.locator, self.options)
+        findings = [self._with_shape(finding) for finding in findings]
         return Outcome(tuple(findings), counters, done.stdout.decode(errors="replace"), elapsed_s)
+
+    def _with_shape(self, finding: Finding) -> Finding:
+        """Of an access outside of an argument, the extents that this has, too."""
+        found = _OUTSIDE.search(finding.message) if finding.kind == "out_of_bounds" else None
+        if found is None or found[1] not in self.bound.arrays:
+            return finding
+        (array, _, _), name = self.bound.arrays[found[1]], found[1]
+        dtypes = (DType(spec.dtype).label for spec in self.contract.args if spec.name == name and spec.kind == "pointer")
+        label = next(dtypes, str(array.dtype))
+        strides = [stride // array.itemsize for stride in array.strides]
+        text = f"{name}: array {label}{list(array.shape)}"
+        if not array.flags.c_contiguous:
+            text += f" with strides {strides}"
+        return replace(finding, details=(text, *finding.details))
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +476,7 @@ def _request(execution: Execution, data: int, report: int, part: Part | None) ->
     for named in bound.named:
         yield (
             f"argument {named.buffer} {named.offset_bytes} {named.size_bytes} {named.element_bytes} "
-            f"{int(named.is_uninitialized)} {named.name}"
+            f"{int(named.is_uninitialized)} {int(named.is_dense)} {named.name}"
         )
     yield from bound.parameters
 

@@ -112,7 +112,8 @@ class Finding:
         """The finding as an exception."""
         facts = list(self.details)
         if self.cta is not None and self.thread is not None:
-            facts.insert(0, f"in CTA {self.cta}, thread {self.thread}")
+            first = f", the first of {self.count} such accesses" if self.kind == "out_of_bounds" and self.count > 1 else ""
+            facts.insert(0, f"in CTA {self.cta}, thread {self.thread}{first}")
         if self.location is not None:
             facts.insert(0, f"line {self.location.call_line} of the emitted file: {self.location.text}")
         span = self.location.span if self.location else None

@@ -23,12 +23,13 @@ from tle2cuda.frontend.aggregates import AggregateClass, BoundMethod, aggregate_
 from tle2cuda.frontend.expressions import Expressions
 from tle2cuda.frontend.iterators import CountedLoop, range_of
 from tle2cuda.frontend.liveness import constexpr_names
-from tle2cuda.frontend.names import close_name, device_function, host_function, translate
+from tle2cuda.frontend.names import device_function, host_function, translate
 from tle2cuda.frontend.scope import current_scope, foreign_error, located
 from tle2cuda.frontend.session import MAX_INLINE_DEPTH, PoisonUsed, TooManyErrors
 from tle2cuda.frontend.values import POISON, Binding, describe_value, is_handle, is_static, set_name, wrap
 from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.span import Span
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.ops import loops
 from tle2cuda.ops.arithmetic import maximum, minimum
 from tle2cuda.ops.core import constexpr, is_builtin, is_instance_of, set_call_function, tensor, unwrap
@@ -148,7 +149,7 @@ class Calls(Expressions):
             if problem is None:
                 raise foreign_error(name, error, span, ours=True) from error
             unknown = next((keyword for keyword in kwargs if f"`{keyword}`" in problem), "")
-            meant = close_name(unknown, inspect.signature(function).parameters) if unknown else ""
+            meant = did_you_mean(unknown, inspect.signature(function).parameters) if unknown else ""
             raise InvalidType(f"{name}: {problem}", span, _usage(name, function), meant) from error
         except (PoisonUsed, TooManyErrors):
             raise

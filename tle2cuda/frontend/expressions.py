@@ -16,11 +16,12 @@ from tle2cuda.errors import (
     UnsupportedSyntax,
 )
 from tle2cuda.frontend.aggregates import Aggregate, BoundMethod, bound_member
-from tle2cuda.frontend.names import close_name, device_function, translate
+from tle2cuda.frontend.names import device_function, translate
 from tle2cuda.frontend.scope import Scope, foreign_error, located
 from tle2cuda.frontend.unsupported import unsupported
 from tle2cuda.frontend.values import describe_value, is_handle, is_static, wrap
 from tle2cuda.ir.builder import reads_3_9, warn
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.ops.compare import condition, logical_and, logical_not, logical_or
 from tle2cuda.ops.compound import Compound
 from tle2cuda.ops.core import constexpr, tensor, unwrap
@@ -343,7 +344,7 @@ class Expressions(Scope):
         except AttributeError:
             names = [n for n in (*base._fields_, *vars(base._class_.plain)) if not n.startswith("__")]
             what = f"`{self.span(node.value).text()}` ({base._class_.name})"
-            raise UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names)) from None
+            raise UndefinedName(f"{what} has no attribute `{node.attr}`", help=did_you_mean(node.attr, names)) from None
         if not isinstance(member, BoundMethod):
             return wrap(translate(member))
         if isinstance(member.function, property):
@@ -375,9 +376,12 @@ class Expressions(Scope):
             )
         if is_handle(base) and node.attr == "value":
             return UndefinedName(f"{what} has no attribute `value`", help=f"only constants have one; write {text}")
-        names = [n for n in dir(base) if not n.startswith("_")]
+        names = [n for n in getattr(base, "__all__", dir(base)) if not n.startswith("_")]
         known = f"it has {', '.join(names)}" if isinstance(base, Compound) else ""
-        return UndefinedName(f"{what} has no attribute `{node.attr}`", help=close_name(node.attr, names) or known)
+        help = did_you_mean(node.attr, names) or known
+        if getattr(base, "__name__", "") == "tle2cuda.language" and hasattr(base.extra.libdevice, node.attr):
+            help = f"it is a function of CUDA's: {text}.extra.libdevice.{node.attr}"
+        return UndefinedName(f"{what} has no attribute `{node.attr}`", help=help)
 
     def _subscript(self, node: ast.Subscript) -> Any:
         base = self.evaluate(node.value)

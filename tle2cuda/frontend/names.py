@@ -7,7 +7,6 @@ qualified name and exchanged for ours, so neither package is ever imported here.
 from __future__ import annotations
 
 import builtins
-import difflib
 import importlib
 import inspect
 import types
@@ -16,6 +15,7 @@ from typing import Any
 
 from tle2cuda.errors import CompilationError, InvalidType, UndefinedName
 from tle2cuda.ir.types import DType
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.ops.core import constexpr, is_builtin, pointer_type
 
 _TRITON_MODULES = (
@@ -36,18 +36,6 @@ _TRITON_MODULES = (
 )
 _HOST_FUNCTION = "ConstexprFunction"  # Triton's; what it wraps runs on compile-time values
 _HOST_DATA = (bool, int, float, complex, str, bytes, list, dict, set, tuple)
-
-
-_SHORT = 4
-
-
-def close_name(name: str, names: Iterable[str]) -> str:
-    """``did you mean `x`?`` for the nearest of `names`, or an empty string."""
-    alike = 0.7 if len(name) > _SHORT else 0.8  # of few letters most must be there
-    known = [n for n in names if not n.startswith("__")]
-    close = difflib.get_close_matches(name, known, n=1, cutoff=alike)
-    close = close or [n for n in known if len(n) > 2 and sorted(n) == sorted(name)]  # in another order
-    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def is_from_triton(thing: Any) -> bool:
@@ -164,7 +152,7 @@ class OuterNames:
         if hasattr(builtins, name):
             return getattr(builtins, name)
         raise UndefinedName(
-            f"`{name}` is not defined", help=close_name(name, [*local_names, *self._closure, *self._globals])
+            f"`{name}` is not defined", help=did_you_mean(name, [*local_names, *self._closure, *self._globals])
         )
 
 

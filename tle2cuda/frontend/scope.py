@@ -27,7 +27,7 @@ from tle2cuda.frontend.values import (
     Undefined,
     describe_value,
     is_handle,
-    set_name,
+    set_part_names,
     wrap,
 )
 from tle2cuda.ir.span import Span
@@ -111,8 +111,8 @@ class Scope:
         return wrap(value)
 
     def bind(self, name: str, value: Any, span: Span) -> None:
-        """Assigns a name; a run-time value gets the name as its hint."""
-        set_name(value, name)
+        """Assigns a name; a run-time value gets the name as its hint, and so do the parts of a tuple or an object."""
+        set_part_names(value, name)
         self.env[name] = Binding(value, span)
 
     def poison(self, nodes: Sequence[ast.AST], span: Span) -> None:

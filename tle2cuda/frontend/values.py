@@ -269,6 +269,17 @@ def set_name(value: Any, name: str, span: Span | None = None) -> None:
         object.__setattr__(value.value, "span", span)
 
 
+def set_part_names(value: Any, name: str) -> None:
+    """As `set_name`, for each handle inside of a tuple, an object or a cursor: its parts become `name_field` and `name_0`.
+
+    Parts of block pointers and descriptors are mostly other variables, and stay without.
+    """
+    set_name(value, name)
+    if parts_of(value) is not None and not hasattr(type(value), "part_names"):
+        for part_name, leaf in zip(part_names(value, name), leaves(value), strict=True):
+            set_name(leaf, part_name)
+
+
 def describe_ir_type(type_: Type) -> str:
     """``tile fp32[64, 64]``, ``scalar i32``, ``pointer *fp32``, ``buffer<...>``."""
     if isinstance(type_, TileType):

@@ -244,6 +244,7 @@ def _stage(state: State, value: Value, target_name: str) -> None:
         starts = (Affine(),) * len(value.type.shape)
         state.buffers[value] = BufferRef(name, value.type.shape, starts, True, state.buffers[value].strides)
         return
+    _show_line(state, value)
     state.define_constant(value, name, scalar_text(state, value).text)
     state.scalars[value] = C(name)
 
@@ -251,7 +252,15 @@ def _stage(state: State, value: Value, target_name: str) -> None:
 def _assign_scalar(state: State, name: str, value: Value) -> None:
     text = _text(state, value).text
     if text != name:
+        _show_line(state, value)
         statements.assign(state.block, name, text, value.span)
+
+
+def _show_line(state: State, value: Value) -> None:
+    """The user's line in front of a scalar that is spelled where it is carried on, not where it is computed."""
+    op = state.definitions.get(value)
+    if op is not None and value.name and not isinstance(value.type, BufferType) and not scalar_text(state, value).is_simple:
+        state.comment(op.span)
 
 
 def _same_storage(state: State, variable: Value, value: Value) -> bool:

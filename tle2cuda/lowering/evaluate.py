@@ -177,6 +177,7 @@ class Evaluator:
         self._run_cache: dict[object, Expr] = {}
         self._k_cache: dict[object, Expr] = {}
         self.outer_depth = state.names.depth
+        self.chosen_runs = 0  # bits of `run` that select registers of tiles from outside of the loop
 
     def close_k(self) -> None:
         """Forget what was named inside the loop over k."""
@@ -349,6 +350,8 @@ class Evaluator:
         deps = (run_deps if registers.runs > 1 else frozenset()) | (k_deps if registers.vec > 1 else frozenset())
         if registers.single_run and self.runs > 1:
             deps |= {RUN}
+        if not registers.single_run:
+            self.chosen_runs |= sum(1 << bit for bit, image in enumerate(run_images) if image)
         return C(registers.element(run, k), PRIMARY, deps)
 
     def _index(self, first: int, k_images: list[int], run_images: list[int], k_zero: bool) -> tuple[str, frozenset[str]]:

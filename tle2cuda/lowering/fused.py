@@ -7,11 +7,12 @@ need becomes a `Vector`; what outlives the region becomes an array declared in f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from tle2cuda.analysis.folds import RENAMES
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, element_bytes, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements
@@ -33,18 +34,24 @@ from tle2cuda.lowering.memory import (
 from tle2cuda.lowering.naming import hint_for
 from tle2cuda.lowering.operators import elementwise
 from tle2cuda.lowering.places import Places
+from tle2cuda.lowering.reduction import Reducer
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation
 
 TEMPLATE = "fused.cu.j2"
+_BYTES_IN_FLIGHT = 256  # that a thread loads before it waits, where more would be in vain
 
 
 @dataclass(frozen=True, slots=True)
 class RegionView:
-    """The loop over runs of `fused.cu.j2`, with the texts that describe a layout where it occurs first."""
+    """The loop over runs of `fused.cu.j2`, with the texts that describe a layout where it occurs first.
+
+    `unrolled` runs are written out at a time, 0 for all of them.
+    """
 
     runs: int
+    unrolled: int = 0
     shape: str = ""
     coordinates: str = ""
     ranges: str = ""
@@ -67,7 +74,8 @@ def emit_fused(state: State, op: Op) -> None:
     ops = list(region.body)
     store = matrix_store(state, ops)
     if store is None:
-        FusedLoop(state, ops, results).emit()
+        loop = _folding(state, op, ops, results) or FusedLoop(state, ops, results)
+        loop.emit()
         return
     ops.remove(store.op)
     results.setdefault(store.value, store.value)
@@ -76,14 +84,52 @@ def emit_fused(state: State, op: Op) -> None:
     emit_matrix_store(state, store, state.registers[results[store.value]])
 
 
-class FusedLoop:
-    """Emitter of one fused region."""
+def _folding(state: State, op: Op, ops: list[Op], results: Mapping[Value, Value]) -> FusedLoop | None:
+    """The loop that also folds what only reductions use; None where that is not to be, or would not pay."""
+    fold = state.folds.get(op)
+    if fold is None:
+        return None
+    consumed = {inner: result for inner, result in results.items() if result in fold.consumed}
+    renamed = [
+        replace(
+            each,
+            operands=tuple(consumed.get(v, v) for v in each.operands),
+            results=tuple(consumed.get(v, v) for v in each.results),
+        )
+        for each in ops
+    ]
+    kept = {inner: result for inner, result in results.items() if inner not in consumed}
+    loop = FusedLoop(state, renamed, kept, fold.reductions)
+    # Behind the branch of an edge, the next vector's load would wait for the sum of this one.
+    return None if any(guard.bounds for guard in loop.guards.values()) else loop
 
-    def __init__(self, state: State, ops: list[Op], results: dict[Value, Value]) -> None:
+
+def _paths(state: State, reductions: Sequence[Op]) -> list[Op]:
+    """What is computed of tiles while they are folded, in order."""
+    found: dict[Op, None] = {}
+
+    def visit(value: Value) -> None:
+        op = state.definitions.get(value)
+        if op is not None and is_tile(value) and (value in state.lazy or op.name in RENAMES):
+            if op not in found:
+                for operand in op.operands:
+                    visit(operand)
+                found[op] = None
+
+    for reduction in reductions:
+        for operand in reduction.operands:
+            visit(operand)
+    return list(found)
+
+
+class FusedLoop:
+    """Emitter of one fused region, and of the register part of reductions that fold what it makes."""
+
+    def __init__(self, state: State, ops: list[Op], results: dict[Value, Value], reductions: tuple[Op, ...] = ()) -> None:
         self.state = state
-        self.ops = ops
+        self.ops = [*ops, *_paths(state, reductions), *reductions]
         self.results = results  # inner value -> the name it has behind the region
-        members = [op for op in ops if not self._is_symbolic(op)]
+        members = [op for op in self.ops if not self._is_symbolic(op)]
         if not members:
             raise InternalError("a fused region without operations", ops[0].span if ops else None)
         first = next(v for v in (*members[0].results, *members[0].operands) if is_tile(v))
@@ -94,6 +140,7 @@ class FusedLoop:
         self.memory = MemoryEmitter(state, self.ev)
         self.places = Places(state, self.ev)
         self.members = members
+        self.reducers = {op: Reducer(state, op) for op in reductions}
         self.guards: dict[Op, Guard] = {}
         self.item: dict[Op, int] = {}
         self.k_block: Block | None = None
@@ -102,7 +149,7 @@ class FusedLoop:
     def _is_symbolic(self, op: Op) -> bool:
         if not op.results:
             return False
-        return op.results[0] in self.state.lazy or op.name in ("ptr_add", "local_ptr", "remote")
+        return op.results[0] in self.state.lazy or op.name in RENAMES or op.name in ("ptr_add", "local_ptr", "remote")
 
     # ---- planning ---------------------------------------------------------------------------------------------------
 
@@ -143,6 +190,9 @@ class FusedLoop:
         state, outer = self.state, self.state.block
         fences = self._fences()
         self._declare_outliving()
+        for op, reducer in self.reducers.items():
+            reducer.begin()
+            state.begun_reductions[op] = reducer
         for fence in dict.fromkeys(f.release for f in fences if f.release):
             write(outer, atomics.TEMPLATE, "release_fence", atomics.FenceView(fence))
         if self.ev.runs == 1:
@@ -158,8 +208,9 @@ class FusedLoop:
 
     def _view(self) -> RegionView:
         """The loop over runs; it says once for each layout which element a thread holds where."""
+        unrolled = self._unrolled()
         if self.layout in self.state.described:
-            return RegionView(self.ev.runs)
+            return RegionView(self.ev.runs, unrolled)
         self.state.described.add(self.layout)
         names = {1: ("element",), 2: ("row", "column")}.get(self.layout.rank)
         parts = []
@@ -168,7 +219,21 @@ class FusedLoop:
             parts.append(f"{name} = {self.ev.text(self.ev.coordinate(self.ev.grid, axis)).text}")
         ranges = [f"run < {self.ev.runs}"] + ([f"k < {self.vec}"] if self.vec > 1 else [])
         shape = ", ".join(map(str, self.layout.shape))
-        return RegionView(self.ev.runs, shape, ", ".join(parts), ", ".join(ranges))
+        return RegionView(self.ev.runs, unrolled, shape, ", ".join(parts), ", ".join(ranges))
+
+    def _unrolled(self) -> int:
+        """How many runs are written out at a time; 0 for all of them, as where `run` selects registers by all its bits.
+
+        Behind so many loads that nothing waits for one of them, more of them only make long code, and fill registers.
+        """
+        if not self.reducers or self.results:
+            return 0
+        chosen = self.ev.chosen_runs
+        for reducer in self.reducers.values():
+            chosen |= reducer.chosen_runs(self.vec)
+        loaded = sum(element_bytes(op.results[0]) * self.vec for op in self.members if op.name == "load")
+        runs = max(1 << chosen.bit_length(), _BYTES_IN_FLIGHT // max(loaded, 1))
+        return 1 << (runs - 1).bit_length() if runs <= self.ev.runs // 2 else 0
 
     def _fences(self) -> list[atomics.Fences]:
         return [atomics.fences(self.state, op) for op in self.members if op.name.startswith("atomic")]
@@ -299,6 +364,8 @@ class FusedLoop:
             values = [self.ev.c(v) for v in op.operands]
             self.state.comment(op.span, self.here)
             write_assertion(self.state, self.here, op, *values)
+        elif op in self.reducers:
+            self.reducers[op].fold(self.ev, self.here)
         elif op.name in CHOICES:
             self._define(op.results[0], self.ev.chosen(op, self.ev.grid, k_zero=False), op)
         else:

@@ -6,6 +6,7 @@ order everywhere. User functions are taken to be commutative, as the language sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -14,7 +15,7 @@ from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import F32
 from tle2cuda.layout import LANE_BITS, Reduction, f2, format_index, linear_terms, reduction
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import RUN, THREAD, C
+from tle2cuda.lowering.cexpr import RUN, THREAD, C, K
 from tle2cuda.lowering.combine import (
     Combiner,
     Element,
@@ -24,14 +25,16 @@ from tle2cuda.lowering.combine import (
     slot_text,
     thread_condition,
 )
-from tle2cuda.lowering.evaluate import Grid
+from tle2cuda.lowering.evaluate import Evaluator, Grid
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.naming import reduced_name
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
+from tle2cuda.lowering.writer import Block
 from tle2cuda.passes.collective_plan import WarpExchange, warp_exchange
 from tle2cuda.targets import parse_target
 
+_NAMED = re.compile(r"\w+(\[\w+\])*")  # what may be repeated: a variable, or an element of one
 _WARP_MASK = (1 << LANE_BITS) - 1
 _WARP_EXTREMES: Mapping[str, tuple[str, str]] = {
     "argmax": ("warp_argmax", "maximum_key"),
@@ -70,7 +73,7 @@ class SlotExchange:
 
 @dataclass(frozen=True, slots=True)
 class ReduceView:
-    """What `reduction.cu.j2` shows."""
+    """What `reduction.cu.j2` shows; with `is_folded`, only what comes behind the fold of the registers."""
 
     type: str
     name: str
@@ -86,15 +89,22 @@ class ReduceView:
     lanes: str
     lane_exchanges: tuple[LaneExchange, ...]
     exchange: SlotExchange | None
+    is_folded: bool = False
 
 
 def emit_reduce(state: State, op: Op) -> None:
     """Write a reduction and bind its results."""
+    begun = state.begun_reductions.pop(op, None)
+    if isinstance(begun, Reducer):
+        begun.finish()
+        return
     state.comment(op.span)
-    _Reducer(state, op).emit()
+    Reducer(state, op).emit()
 
 
-class _Reducer:
+class Reducer:
+    """Emitter of one reduction: as a whole, or its register part inside of the loop that makes what is reduced."""
+
     def __init__(self, state: State, op: Op) -> None:
         self.state = state
         self.op = op
@@ -108,6 +118,7 @@ class _Reducer:
         # A tile that needs no conversion is reduced in the registers that hold the result.
         self.direct = self.combiner.is_plain and is_tile(op.results[0])
         self.partials: Registers | None = None
+        self.name = ""
 
     # ---- emission -----------------------------------------------------------------------------------------------------
 
@@ -120,11 +131,7 @@ class _Reducer:
         with state.names.scope():
             start, element, first, fold_runs, fold = self._fold(depth)
             update = combiner.update(partial, combiner.pack(element.texts))
-            exchange = warp_exchange(self.layout, self.op.attrs["axis"])
-            whole = self._whole_cta(exchange)
-            lanes, lane_exchanges = ("", ()) if whole else self._lanes(name, partial, depth)
-            if whole:
-                lanes = self._cta_call(name)
+            lanes, lane_exchanges, exchange = self._meeting(name, partial, depth)
             view = ReduceView(
                 type=combiner.type,
                 name=name,
@@ -139,11 +146,100 @@ class _Reducer:
                 update=update,
                 lanes=lanes,
                 lane_exchanges=lane_exchanges,
-                exchange=None if whole or exchange is None else self._exchange(exchange, partial),
+                exchange=exchange,
             )
             text = render_template("reduction.cu.j2", self.op.span, self.op.name, view=view)
         state.block.add(text, self.op.span)
         self._bind(name)
+
+    def _meeting(self, name: str, partial: str, depth: int) -> tuple[str, tuple[LaneExchange, ...], SlotExchange | None]:
+        """How threads combine what each has: a call, steps between lanes, an exchange between warps."""
+        exchange = warp_exchange(self.layout, self.op.attrs["axis"])
+        if self._whole_cta(exchange):
+            return self._cta_call(name), (), None
+        lanes, lane_exchanges = self._lanes(name, partial, depth)
+        return lanes, lane_exchanges, None if exchange is None else self._exchange(exchange, partial)
+
+    # ---- in the loop that makes what is reduced -----------------------------------------------------------------------
+
+    def begin(self) -> None:
+        """Declare the partial results, in front of the loop that folds elements into them."""
+        state, combiner = self.state, self.combiner
+        state.comment(self.op.span)
+        combiner.declare()
+        self.name, declaration = self._variable()
+        start = combiner.identity
+        if self.runs == 1:
+            if start is None:
+                statements.variable(state.block, combiner.type, self.name, self.op.span)
+            else:
+                statements.started(state.block, combiner.type, self.name, start.text, self.op.span)
+            return
+        state.block.add(declaration, self.op.span)
+        if start is not None:
+            statements.assign_each_run(state.block, self._partial(self.name), start.text, self.runs, self.op.span)
+
+    def fold(self, ev: Evaluator, block: Block) -> None:
+        """Fold the element that a loop over the operand's registers is at."""
+        bits = ev.vec.bit_length() - 1
+        k, run = self.plan.register_images[:bits], self.plan.register_images[bits:]
+        partial = self._partial_at(k, run)
+        grid = Grid.of(self.layout, ev.vec)
+        element = self.combiner.pack([ev.typed(v, grid) for v in self.operands])
+        self.state.comment(self.op.span, block)
+        if self.combiner.identity is not None:
+            block.add(self.combiner.update(partial, element), self.op.span)
+            return
+        name = element
+        if not _NAMED.fullmatch(element):
+            name = self.state.names.fresh("element")
+            statements.constant(block, self.combiner.type, name, element, self.op.span)
+        first = " && ".join(text for text in (_is_first(RUN, run), _is_first(K, k)) if text)
+        text = f"{first} ? {name} : {self.combiner.combine(partial, name)}" if first else name
+        statements.assign(block, partial, text, self.op.span)
+
+    def chosen_runs(self, vec: int) -> int:
+        """Bits of the loop's `run` that select the partial result, or tell whether it is there already."""
+        images = self.plan.register_images[vec.bit_length() - 1 :]
+        if self.combiner.identity is None:
+            return (1 << len(images)) - 1
+        return sum(1 << bit for bit, image in enumerate(images) if image)
+
+    def _partial_at(self, k: Sequence[int], run: Sequence[int]) -> str:
+        """The partial result that a register of the operand is folded into, by the images of its bits."""
+        if self.runs == 1:
+            return self.name
+        if self.partials is not None:
+            return register_element(self.partials, run, k)
+        return f"{self.name}[{format_index(linear_terms(((K, k), (RUN, run))), self.state.index_names)}]"
+
+    def finish(self) -> None:
+        """Write what is left behind that loop: lanes and warps."""
+        partial, depth = self._partial(self.name), self.state.names.depth
+        with self.state.names.scope():
+            lanes, lane_exchanges, exchange = self._meeting(self.name, partial, depth)
+            view = ReduceView(
+                type=self.combiner.type,
+                name=self.name,
+                declaration="",
+                runs=self.runs,
+                fold_runs=1,
+                fold=1,
+                first=0,
+                element=Element((), (), ()),
+                partial=partial,
+                start="",
+                update="",
+                lanes=lanes,
+                lane_exchanges=lane_exchanges,
+                exchange=exchange,
+                is_folded=True,
+            )
+            text = render_template("reduction.cu.j2", self.op.span, self.op.name, view=view)
+        if text.strip():
+            self.state.comment(self.op.span)
+            self.state.block.add(text, self.op.span)
+        self._bind(self.name)
 
     def _variable(self) -> tuple[str, str]:
         """Name and declaration of the partial results."""
@@ -373,6 +469,19 @@ class _Reducer:
             assign_run(state, target, images, register_element(registers, images), self.runs, self.op)
             registers = target
         state.registers[result] = registers
+
+
+def _is_first(index: str, images: Sequence[int]) -> str:
+    """Condition that none of the bits of a loop's index is set that run along the reduced axis."""
+    along = sum(1 << bit for bit, image in enumerate(images) if not image)
+    if not along:
+        return ""
+    if along == (1 << len(images)) - 1:
+        return f"{index} == 0"
+    lowest = along & -along
+    if along == (1 << len(images)) - lowest:
+        return f"{index} < {lowest}"
+    return f"{index} % {along + 1} == 0" if along & (along + 1) == 0 else f"({index} & {along}) == 0"
 
 
 def assign_run(state: State, target: Registers, images: Sequence[int], text: str, runs: int, op: Op) -> None:

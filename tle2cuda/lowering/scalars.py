@@ -61,7 +61,7 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
         state.scalars[value] = C(target)
         state.levels[value] = state.level
         return
-    named = bool(value.name) and not expr.is_simple
+    named = bool(value.name) and not expr.is_simple and not _is_carried_on(state, value)
     again = not expr.is_simple and len(expr.text) > SHORT_TEXT and _times_spelled(state, value) > 1
     if not (keep or named or again):
         state.scalars[value] = expr
@@ -74,6 +74,12 @@ def define(state: State, op: Op, expr: C, keep: bool = False) -> None:
     name = state.names.fresh(hint_for(state, value, op))
     state.define_constant(value, name, expr.text, op.span)
     state.scalars[value] = C(name)
+
+
+def _is_carried_on(state: State, value: Value) -> bool:
+    """Whether the end of a loop's body alone uses a scalar: the loop's variable names it."""
+    users = state.uses.get(value, ())
+    return len(users) == 1 and users[0].name == "yield" and state.use_count(value) == 1
 
 
 def _times_spelled(state: State, value: Value) -> int:

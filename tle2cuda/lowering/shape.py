@@ -391,7 +391,7 @@ def _emit_shuffles(state: State, op: Op) -> None:
     rounds = conversion(source_layout, target_layout).rounds
     guarded = any(step.guard is not None for step in rounds)
     same_receiver = all(step.receive.images == rounds[0].receive.images for step in rounds)
-    type_ = state.declare_type(value.type)
+    type_ = state.variable_type(value)
     depth = state.names.depth
     with state.names.scope():
         direct = guarded or all(step.receive.is_constant for step in rounds)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from tle2cuda.analysis.arrivals import units_by_barriers
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
+from tle2cuda.analysis.folds import Fold, folds
 from tle2cuda.analysis.wrapping import wrapping
 from tle2cuda.errors import InternalError
 from tle2cuda.ir.classify import is_tile, lazy_values
@@ -210,6 +211,7 @@ class State:
         self.all_warps_barrier = ""  # function at which workers and default warps meet
         self.warp = ""  # variable that holds the number of the warp, where partitions ask for it
         self.tensor_maps: dict[Value, str] = {}  # the kernel's parameters
+        self.begun_reductions: dict[Op, object] = {}  # whose registers the loop that made them has folded
         self.copies_behind: CopiesBehind | None = None  # of the product that is being written
         self.issue: Issue | None = None  # the tensor copies written last
         self.member_barrier: tuple[str, tuple[tuple[int, ...], ...]] | None = None  # counters, and whose each is
@@ -233,6 +235,11 @@ class State:
         self._last_comment: tuple[str, int] | None = None
         self.index_constants: set[str] = set()  # named elements of lazy tiles, which may turn out not to be needed
         self.index_names = {K: "k", RUN: "run", THREAD: "thread"}
+
+    @functools.cached_property
+    def folds(self) -> Mapping[Op, Fold]:
+        """What each fused region folds into the results of reductions."""
+        return folds(self.kernel.body, self.lazy)
 
     @functools.cached_property
     def roots(self) -> Roots:

@@ -91,6 +91,7 @@ class _Carry(Rewriter):
     def _sum(self, offset: Value, moves: list[Op], end: Op) -> Value:
         """The offset behind all steps of one iteration, each extended to 64 bits by its own sign."""
         total = offset
+        name = f"{offset.name.removesuffix('_offset')}_step"
         for op in reversed(moves):
             if op.name == "constant":
                 step = self.emit(
@@ -99,7 +100,7 @@ class _Carry(Rewriter):
             else:
                 step = self[op.operands[0]]
                 if dtype_of(step.type) is not I64:
-                    step = self.emit(make_op("cast", (step,), (I64,), span=op.span)).result
+                    step = self.emit(make_op("cast", (step,), (I64,), span=op.span, names=(name,))).result
             total = self.emit(make_op("add", (total, step), (I64,), span=end.span)).result
         return total
 

@@ -69,24 +69,23 @@ def run(kernel: Kernel) -> Kernel:
     plain, notes = without_tensor_tiles(kernel)
     left_out: dict[Op, str] = {}  # loops that are not specialised, and why
     unstaged: dict[Op, tuple[str, ...]] = {}  # loads that have no stages
-    if parse_target(kernel.target).has("cp_async"):
-        while True:
-            unstaged.clear()
-            plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes, left_out, unstaged)
-            known = len(left_out)
-            sites = _sites(plain, plans, left_out)
-            if len(left_out) > known:
-                continue  # these loops are pipelined as they are
-            if not plans:
-                break
-            pipeline = _Pipeline(plain, plans, sites)
-            made = pipeline.run()
-            if _are_lean(made, sites, left_out):
-                slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
-                if not slow:
-                    noted = _with_notes(made, _explained(left_out, plans), unstaged)
-                    return canonicalise.run(shared_once.run(noted))
-                notes = {tile: note for tile, note in notes.items() if tile not in slow}
+    while True:
+        unstaged.clear()
+        plans = pipelined_loops(plain, kernel.most_stages or _MOST_STAGES, notes, left_out, unstaged)
+        known = len(left_out)
+        sites = _sites(plain, plans, left_out)
+        if len(left_out) > known:
+            continue  # these loops are pipelined as they are
+        if not plans:
+            break
+        pipeline = _Pipeline(plain, plans, sites)
+        made = pipeline.run()
+        if _are_lean(made, sites, left_out):
+            slow = {pipeline.copies[op] for op in set(pipeline.copies) - engine_copies(made)} if notes else set()
+            if not slow:
+                noted = _with_notes(made, _explained(left_out, plans), unstaged)
+                return canonicalise.run(shared_once.run(noted))
+            notes = {tile: note for tile, note in notes.items() if tile not in slow}
     if plain is kernel and not left_out and not unstaged:
         return kernel
     return canonicalise.run(_with_notes(plain, left_out, unstaged))

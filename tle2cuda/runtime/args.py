@@ -446,7 +446,10 @@ def {name}(__grid, /, {header}, **__options):
         if __launch is None:
             return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
         if __type(__grid) is not __tuple and __callable(__grid):
-            __grid = __grid({{{named}}})
+            try:
+                __grid = __grid({{{named}}})
+            except __KeyError:  # a name that is none, perhaps, which the other path tells
+                return __slow(__grid, ({positional}), {{{keywords}**__options}}, __rest)
         return __launch(__grid, ({values}))
     except __InternalError:
         raise

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Protocol
 
-from tle2cuda.errors import ArgumentError
+from tle2cuda.paths import make_folder, write_text
 from tle2cuda.runtime.contract import LaunchContract
 
 DUMP_VARIABLE = "TLE2CUDA_DUMP_CU"
@@ -39,9 +39,6 @@ def dump(emitted: Emitted) -> None:
         return
     digest = hashlib.sha256(emitted.source.encode()).hexdigest()[:_DIGEST_LETTERS]
     path = Path(folder) / f"{emitted.contract.kernel_name}-{digest}.cu"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(emitted.source, encoding="utf-8")
-        path.with_suffix(".json").write_text(emitted.contract.to_json(), encoding="utf-8")
-    except OSError as error:
-        raise ArgumentError(f"cannot write {path}: {error.strerror or error}") from None
+    make_folder(path.parent)
+    write_text(path, emitted.source)
+    write_text(path.with_suffix(".json"), emitted.contract.to_json())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import importlib
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError, CompilationError, KernelError, ToolchainError
 from tle2cuda.ir.span import Span
+from tle2cuda.near_names import did_you_mean, near_names
 
 _MOST_DECORATORS = 16
 
@@ -33,11 +33,34 @@ def _no_file(path: Path, text: str, separator: str) -> ArgumentError:
         siblings = sorted(found.name for found in path.parent.glob("*.py"))
     except OSError:
         siblings = []
-    near = difflib.get_close_matches(path.name, siblings, 1)
+    near = near_names(path.stem, [Path(name).stem for name in siblings])
     if near:
-        return ArgumentError(what, help=f"did you mean {str(path.with_name(near[0]))!r}?")
+        return ArgumentError(what, help=f"did you mean {str(path.with_name(near[0] + '.py'))!r}?")
     facts = () if path.is_absolute() else (f"looked for in {Path.cwd()}",)
     return ArgumentError(what, facts=facts, help="name a kernel as PATH::KERNEL, such as add.py::add")
+
+
+def find_file(reference: str) -> Path:
+    """The file of the kernel that ``PATH::KERNEL`` names.
+
+    Raises:
+        ArgumentError: There is no such file, or it cannot be read.
+    """
+    text, separator, _ = reference.partition("::")
+    path = Path(text)
+    if not path.is_file():
+        raise _no_file(path, text, separator)
+    if path.suffix != ".py":
+        raise _no_python(path)
+    try:
+        with open(path, "rb"):
+            return path
+    except OSError as error:
+        raise ArgumentError(f"cannot read the kernel file {text!r}: {error.strerror or error}") from None
+
+
+def _no_python(path: Path) -> ArgumentError:
+    return ArgumentError(f"{path} is not a Python file: its name must end in .py")
 
 
 def load_kernel(reference: str) -> tuple[Any, ModuleType]:
@@ -49,9 +72,7 @@ def load_kernel(reference: str) -> tuple[Any, ModuleType]:
         ToolchainError: The file imports a module that is not installed.
     """
     path_text, separator, name = reference.partition("::")
-    path = Path(path_text)
-    if not path.is_file():
-        raise _no_file(path, path_text, separator)
+    path = find_file(reference)
     module = load_module(path)
     kernels = {key: value for key, value in vars(module).items() if is_kernel(value)}
     if not separator:
@@ -67,12 +88,11 @@ def load_kernel(reference: str) -> tuple[Any, ModuleType]:
     value = getattr(module, name, None)
     if isinstance(value, FunctionType):
         return value, module
-    close = difflib.get_close_matches(name, kernels, n=3, cutoff=0.4)
     problem = f"is of type {type(value).__name__}, not a kernel" if value is not None else "is not there"
     raise ArgumentError(
         f"{path.name}: `{name}` {problem}",
         facts=(f"kernels: {', '.join(kernels) or 'none'}",),
-        help=f"did you mean {' or '.join(f'`{c}`' for c in close)}?" if close else "",
+        help=did_you_mean(name, kernels, shortened=True),
     )
 
 
@@ -98,7 +118,7 @@ def load_module(path: Path) -> ModuleType:
         ToolchainError: The file imports a module that is not installed.
     """
     if path.suffix != ".py":
-        raise ArgumentError(f"{path} is not a Python file: its name must end in .py")
+        raise _no_python(path)
     with import_path(path):
         try:
             return _run_file(path, _package_of(path)[1])
@@ -154,7 +174,7 @@ def _run_file(path: Path, name: str) -> ModuleType:
     name = stem if stem.isidentifier() and stem not in sys.modules else f"_kernels_{stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
-        raise ArgumentError(f"{path} is not a Python file: its name must end in .py")
+        raise _no_python(path)
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     spec.loader.exec_module(module)

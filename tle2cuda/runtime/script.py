@@ -11,6 +11,7 @@ from pathlib import Path
 
 from tle2cuda.emulator.detectors import DETECT_VARIABLE, parse_detectors
 from tle2cuda.errors import ArgumentError
+from tle2cuda.paths import make_folder
 from tle2cuda.runtime.device import DEVICE_VARIABLE
 from tle2cuda.runtime.dump import DUMP_VARIABLE
 from tle2cuda.runtime.options import DEBUG_VARIABLE
@@ -45,13 +46,16 @@ def run_script(
         The script's exit code.
 
     Raises:
-        ArgumentError: There is no such script, or no such detector, or detectors are asked for where none are.
+        ArgumentError: There is no such script, or no such detector, or detectors are asked for where none are; or the
+            folder cannot be written to.
         ToolchainError: The emulator is chosen and there is no C++ compiler, or CUDA and there is no GPU.
     """
     if not is_module:
         _check_readable(script)
     if detect is not None:
         _check_detectors(detect, device)
+    if dump_to is not None:
+        make_folder(Path(dump_to))
     if device:
         _require(device)
     environment = dict(os.environ)
@@ -61,7 +65,7 @@ def run_script(
         environment[DEBUG_VARIABLE] = "1"
     if detect is not None:
         environment[DETECT_VARIABLE] = detect
-    if dump_to:
+    if dump_to is not None:
         environment[DUMP_VARIABLE] = str(Path(dump_to).resolve())
     # The package may be found by the working directory alone, which is not on the path of a script.
     home = str(Path(__file__).resolve().parents[2])

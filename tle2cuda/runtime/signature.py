@@ -9,7 +9,6 @@ same.
 from __future__ import annotations
 
 import ast
-import difflib
 import importlib
 import inspect
 import math
@@ -20,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from tle2cuda.errors import ArgumentError, KernelWarning
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
 from tle2cuda.runtime.frames import warn_user
 
@@ -240,7 +240,7 @@ def _resolve_names(wanted: Sequence[int | str], names: list[str], option: str, f
     for item in wanted:
         if isinstance(item, str):
             if item not in names:
-                hint = f"; {guess}" if (guess := _nearest(item, names)) else ""
+                hint = f"; {guess}" if (guess := did_you_mean(item, names, shortened=True)) else ""
                 warn(f"{option} names {item!r}, which is not a parameter{hint}")
                 continue
             resolved.add(item)
@@ -353,13 +353,8 @@ def _check_name(name: str, names: list[str], where: str, kernel: str) -> None:
         raise ArgumentError(
             f"{kernel} has no parameter {name!r}, which {where} names",
             facts=(f"parameters: {', '.join(names)}",),
-            help=_nearest(name, names),
+            help=did_you_mean(name, names, shortened=True),
         )
-
-
-def _nearest(name: str, names: Sequence[str]) -> str:
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean `{close[0]}`?" if close else ""
 
 
 def split_signature(text: str) -> list[str]:
@@ -496,7 +491,7 @@ def parse_entry(name: str, entry: Any) -> ArgSpec | _Constant:
         raise ArgumentError(
             f"`{name}`: unknown type {dtype!r} in the signature entry {text!r}",
             facts=(f"types: {', '.join(DTYPE_BYTES)}, and * before any for a pointer",),
-            help=_nearest(dtype, list(DTYPE_BYTES)),
+            help=did_you_mean(dtype, DTYPE_BYTES),
         )
     return _apply_hint(name, text, bool(match["star"]), dtype, is_const, match["hint"])
 
@@ -512,7 +507,7 @@ def _descriptor(name: str, text: str) -> DescriptorArgument | None:
     dtype = _DTYPE_ALIASES.get(match["dtype"], match["dtype"])
     if dtype not in DTYPE_BYTES:
         raise ArgumentError(
-            f"`{name}`: unknown type {dtype!r} in the signature entry {text!r}", help=_nearest(dtype, list(DTYPE_BYTES))
+            f"`{name}`: unknown type {dtype!r} in the signature entry {text!r}", help=did_you_mean(dtype, DTYPE_BYTES)
         )
     shape = tuple(int(extent) for extent in match["shape"].split(","))
     rank = len(shape)
@@ -558,7 +553,7 @@ def _language_name(name: str, text: str) -> Any:
 
     attribute = text.removeprefix("tl.")
     if not hasattr(language, attribute):
-        raise ArgumentError(f"`{name}`: tl has no {attribute!r}", help=_nearest(attribute, dir(language)))
+        raise ArgumentError(f"`{name}`: tl has no {attribute!r}", help=did_you_mean(attribute, language.__all__))
     return getattr(language, attribute)
 
 
@@ -603,6 +598,6 @@ def _object_of_module(name: str, text: str) -> Any:
         ) from None
     if not hasattr(module, attribute):
         raise ArgumentError(
-            f"`{name}`: the module {module_name} has no {attribute!r}", help=_nearest(attribute, list(vars(module)))
+            f"`{name}`: the module {module_name} has no {attribute!r}", help=did_you_mean(attribute, vars(module))
         )
     return unwrap_constexpr(getattr(module, attribute))

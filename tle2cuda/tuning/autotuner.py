@@ -20,6 +20,7 @@ from tle2cuda.errors import (
     InterpreterError,
     InvalidArgument,
     KernelError,
+    UnknownGridName,
 )
 from tle2cuda.ir.span import Span
 from tle2cuda.jit_function import KernelInterface
@@ -335,7 +336,7 @@ class Autotuner(KernelInterface[Any]):
 
         try:
             return measurer.measure(call, _QUANTILES), None
-        except (KeyboardInterrupt, SystemExit):
+        except (KeyboardInterrupt, SystemExit, UnknownGridName):  # no configuration has other names
             raise
         except (InterpreterError, EmulationError) as error:
             error.facts = (*error.facts, f"configuration: {config}")

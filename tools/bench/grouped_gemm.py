@@ -19,7 +19,7 @@ from tools.bench.rowwise import Contestant, compete, relative_error, show_agains
 
 LIMIT = 8e-3  # bfloat16
 PROBLEMS = ("8,8192,4096,4096", "64,16384,2048,4096", "128,4096,4096,2048")
-TILES = ("128,128,64,8,3", "64,128,64,4,4")
+TILES = ("128,128,64,8,3,2", "128,128,64,8,3,1", "64,128,64,4,4,2")
 TLE_TILES = ("128,256,64,4", "128,128,64,6")
 
 
@@ -71,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="tools.bench.grouped_gemm", description=__doc__.splitlines()[0])
     add_common_options(parser)
     parser.add_argument("--problems", type=str.split, default=list(PROBLEMS))
-    parser.add_argument("--tiles", type=str.split, default=list(TILES))
+    parser.add_argument("--tiles", type=str.split, default=list(TILES), help="M,N,K,warps,stages,CTAs of each")
     parser.add_argument("--tle-tiles", type=str.split, default=list(TLE_TILES), help="M,N,K,stages of each")
     options = parser.parse_args(arguments)
     bench = Bench(launches_per_graph=5)

@@ -45,7 +45,8 @@ PLAN: Mapping[str, Mapping[str, tuple[int, str]]] = {
         "fp8_matmul": (20, '--sizes 4096,8192 --tiles "128,128,8,3 128,128,4,3" --repeats 6'),
         "grouped_gemm": (
             15,
-            '--problems "8,8192,4096,4096 64,16384,2048,4096 128,4096,4096,2048" --tiles 128,128,64,8,3 --repeats 6',
+            '--problems "8,8192,4096,4096 64,16384,2048,4096 128,4096,4096,2048" '
+            '--tiles "128,128,64,8,3,2 128,128,64,8,3,1" --repeats 6',
         ),
         "attention.back": (15, "--shapes 4,32,32,4096 --head-dims 64,128 --no-forward --masks causal --repeats 6"),
         "attention.d64": (12, f"--shapes 4,32,32,4096 --head-dims 64 --no-backward {_THREE} --repeats 6"),

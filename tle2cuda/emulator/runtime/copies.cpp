@@ -92,7 +92,7 @@ void require_inside(const void* address, uint64_t bytes, Space space, const char
              (space == Space::SHARED ? "shared" : "global") + " memory", line);
     const bool is_inside = space == Space::GLOBAL ? place.offset >= 0 && uint64_t(place.offset) + bytes <= place.buffer->bytes
                                                   : place.cta && uint64_t(place.offset) + bytes <= launch.shared_stride;
-    if (!is_inside) fail("out_of_bounds", std::string(what) + " " + std::to_string(bytes) + " bytes at " + describe_address(address), line);
+    if (!is_inside) fail("out_of_bounds", std::string(what) + " " + describe_access(address, bytes), line);
 }
 
 Space space_of(const void* address) { return locate(address).space; }

@@ -38,6 +38,52 @@ std::string indexed(const Shape& shape, uint64_t offset)
     return byte ? result + ", byte " + std::to_string(byte) : result;
 }
 
+// "element 8 of", "elements 6 to 9 of"; nothing where the bytes are no whole elements.
+std::string elements_at(int64_t offset, uint64_t bytes, unsigned element_bytes)
+{
+    const int64_t size = element_bytes;
+    if (offset % size || int64_t(bytes) % size) return "";
+    const int64_t first = offset / size, count = std::max<int64_t>(int64_t(bytes) / size, 1);
+    if (count == 1) return "element " + std::to_string(first) + " of ";
+    return "elements " + std::to_string(first) + " to " + std::to_string(first + count - 1) + " of ";
+}
+
+std::string counted(uint64_t elements) { return std::to_string(elements) + (elements == 1 ? " element" : " elements"); }
+
+std::string argument_access(const Place& place, uint64_t bytes)
+{
+    const Argument* only = nullptr;
+    bool is_one = true;
+    for (const Argument& argument : launch.request.arguments) {
+        if (&launch.request.buffers[argument.buffer] != place.buffer) continue;
+        if (only && (only->offset != argument.offset || only->element_bytes != argument.element_bytes)) return "";  // of which?
+        is_one &= !only;
+        only = &argument;
+    }
+    if (!only || only->element_bytes == 0) return "";
+    const std::string elements = elements_at(place.offset - int64_t(only->offset), bytes, only->element_bytes);
+    const char* const has = !only->is_dense ? ", whose memory has " : is_one ? ", which has " : ", which have ";
+    return elements.empty() ? "" : elements + place.buffer->name + has + counted(only->bytes / only->element_bytes);
+}
+
+std::string shared_access(const Place& place, uint64_t bytes)
+{
+    const auto offset = static_cast<unsigned>(place.offset);
+    const Variable* const variable = nearest_variable(offset, 1);
+    if (!variable || variable->shape.rank == 0 || variable->shape.element_bytes <= 1) return "";
+    const int64_t inside = int64_t(offset) - int64_t(variable->begin);
+    const std::string elements = elements_at(inside, bytes, variable->shape.element_bytes);
+    if (elements.empty()) return "";
+    std::string extents = counted(variable->shape.extents[0]);
+    if (variable->shape.rank > 1) {
+        extents.clear();
+        for (unsigned axis = 0; axis < variable->shape.rank; ++axis)
+            extents += (axis ? " x " : "") + std::to_string(variable->shape.extents[axis]);
+        extents += " elements";
+    }
+    return elements + variable->name + ", which has " + extents + ", in shared memory of CTA " + triple_text(place.cta->index);
+}
+
 }  // namespace
 
 void add_shared_members(const SharedMember* of_library) { members = of_library; }
@@ -108,6 +154,16 @@ std::string element_name(const void* address)
             return argument.name + indexed({argument.element_bytes, 1, {0}}, offset);
         }
     return describe_address(address);
+}
+
+std::string describe_access(const void* address, uint64_t bytes)
+{
+    const Place place = locate(address);
+    std::string text;
+    if (place.space == Space::GLOBAL) text = argument_access(place, bytes);
+    if (place.space == Space::SHARED && place.cta) text = shared_access(place, bytes);
+    if (!text.empty()) return text;
+    return (bytes ? std::to_string(bytes) + " bytes at " : "") + describe_address(address);
 }
 
 }  // namespace tle2cuda_emulator

@@ -31,6 +31,9 @@ bool is_in_variable(const Place& place);
 // "count[5] in shared memory of CTA (0, 0, 0)", "x[5]".
 std::string element_name(const void* address);
 
+// Of what lies outside: "element 8 of argument x, which has 8 elements"; of no bytes, the place alone is told.
+std::string describe_access(const void* address, uint64_t bytes);
+
 inline const char* verb(AccessKind kind) { return kind == AccessKind::READ ? "reads" : kind == AccessKind::WRITE ? "writes" : "updates"; }
 std::string triple_text(Index index);
 

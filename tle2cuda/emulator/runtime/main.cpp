@@ -88,7 +88,8 @@ void read_request(std::istream& input, std::vector<Pointer>& pointers)
             request.buffers.push_back(buffer);
         } else if (key == "argument") {
             Argument argument;
-            words >> argument.buffer >> argument.offset >> argument.bytes >> argument.element_bytes >> argument.is_uninitialized;
+            words >> argument.buffer >> argument.offset >> argument.bytes >> argument.element_bytes >> argument.is_uninitialized >>
+                argument.is_dense;
             std::getline(words >> std::ws, argument.name);
             request.buffers.at(argument.buffer).is_uninitialized |= argument.is_uninitialized;
             request.arguments.push_back(argument);
@@ -129,7 +130,7 @@ void on_fault(int number, siginfo_t* info, void* state)
         if (address < current->stack && address + launch.request.stack_bytes > current->stack)
             fail_in_signal("stack", "a thread needs more stack than the emulator gives it", pc, frame);
     }
-    fail_in_signal("out_of_bounds", "an access to " + describe_address(info->si_addr), pc, frame);
+    fail_in_signal("out_of_bounds", "an access to " + describe_access(info->si_addr, 0), pc, frame);
 }
 
 // Ticks once a second of processor time: a thread that runs alone for very long is in an endless loop, and so are threads

@@ -181,6 +181,7 @@ struct Argument {
     uint64_t offset = 0, bytes = 0;
     unsigned element_bytes = 1;
     bool is_uninitialized = false;  // the kernel must write an element before it reads it
+    bool is_dense = true;           // no bytes of others lie between its elements
 };
 
 // What the host asked for.

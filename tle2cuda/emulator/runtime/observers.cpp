@@ -19,15 +19,10 @@ public:
         } else {
             return;
         }
-        add_finding("out_of_bounds", described(access), access.pc);
+        add_finding("out_of_bounds", std::string(verb(access.kind)) + " " + describe_access(access.address, access.bytes), access.pc);
     }
 
     void copy_accessed(const Thread& thread, const Copy&, const Access& access, const Place& place) override { accessed(thread, access, place); }
-
-    static std::string described(const Access& access)
-    {
-        return std::string(verb(access.kind)) + " " + std::to_string(access.bytes) + " bytes at " + describe_address(access.address);
-    }
 };
 
 // Accesses that the compiler took for aligned and that are not.
@@ -36,7 +31,8 @@ public:
     void accessed(const Thread&, const Access& access, const Place& place) override
     {
         if (place.space == Space::OTHER || reinterpret_cast<uintptr_t>(access.address) % access.alignment == 0) return;
-        add_finding("misaligned", Bounds::described(access), access.pc);
+        const std::string what = std::string(verb(access.kind)) + " " + std::to_string(access.bytes) + " bytes at ";
+        add_finding("misaligned", what + describe_address(access.address), access.pc);
     }
 };
 
