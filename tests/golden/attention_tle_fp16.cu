@@ -34,18 +34,6 @@ __device__ __forceinline__ To bit_cast(const From& value)
     return result;
 }
 
-// What is computed for `value` stays in front of the wait behind this: ptxas would move the wait, and nothing be left to do while
-// products are in flight. The load, before which it puts none, never happens: arithmetic makes no such NaN.
-__device__ __forceinline__ void compute_first(float value)
-{
-    asm volatile("{\n"
-                 ".reg .pred never;\n"
-                 ".reg .b32 nothing;\n"
-                 "setp.eq.b32 never, %0, 0x7fbadbad;\n"
-                 "@never ld.volatile.shared.b32 nothing, [%0];\n"
-                 "}" ::"r"(__float_as_int(value)) : "memory");
-}
-
 // Quotient within 2 ulp over the full range, as Triton divides (PTX ISA, div.full.f32).
 __device__ __forceinline__ float divide_approx(float a, float b)
 {
@@ -150,12 +138,6 @@ __device__ __forceinline__ void mbarrier_wait(Barrier* barrier, unsigned parity)
         "bra WAIT;\n"
         "DONE:\n"
         "}" ::"r"(shared_address(barrier)), "r"(parity) : "memory");
-}
-
-// Is counted at hardware barrier `barrier` and goes on. Called by all lanes of a warp (PTX ISA, barrier.arrive).
-__device__ __forceinline__ void named_barrier_arrive(int barrier, int threads)
-{
-    asm volatile("bar.arrive %0, %1;" ::"r"(barrier), "r"(threads) : "memory");
 }
 
 // Waits until `threads` threads, whole warps, have come to hardware barrier `barrier` (1 to 15; 0 is that of __syncthreads).
@@ -529,9 +511,6 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
     }
 
-    // Warpgroups take turns at the tensor cores, at hardware barriers 2 to 3: while one multiplies, others compute.
-    if ((warp / 4) == 1) named_barrier_arrive(2, 256);
-
     // for i in range(first, blocks):                                     flash_attention_tle.py:101
     Vector<__half, 2> weight_3[32];
     #pragma unroll
@@ -560,7 +539,6 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         const int stage = i & 1;
         const int lap = i >> 1;
         mbarrier_wait(&shared.keys_full[stage], lap & 1);
-        named_barrier_sync(2 + (warp / 4), 256);
         Vector<float, 2> score_2[32];
         const Descriptor q_first_2 = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
         const Descriptor k_first_2 = wgmma_descriptor<128>(shared.k_ring[stage], 16, 1024);  // rows along K
@@ -585,7 +563,6 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
             wgmma_m64n128k16_f32_f16_a_registers_b_along_n(acc, weight_part, v_first + 128 * step, true);
         }
         wgmma_commit();
-        named_barrier_arrive(3 - (warp / 4), 256);
 
         // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:68
         wgmma_wait<1>();
@@ -643,7 +620,6 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         }
 
         // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:73
-        compute_first(total_2[0][0] + total_2[0][1] + total_2[1][0] + total_2[1][1]);
         wgmma_wait<0>();
 
         // v_reader.release(i - 1)                                         flash_attention_tle.py:74
@@ -662,7 +638,6 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         for (int run = 0; run < 2; ++run)
             largest[run] = now_2[run];
     }
-    if ((warp / 4) == 0) named_barrier_sync(2, 256);
 
     // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:106
     const int stage = (blocks_2 - 1) & 1;

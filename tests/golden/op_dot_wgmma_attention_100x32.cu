@@ -20,18 +20,6 @@ __device__ __forceinline__ To bit_cast(const From& value)
     return result;
 }
 
-// What is computed for `value` stays in front of the wait behind this: ptxas would move the wait, and nothing be left to do while
-// products are in flight. The load, before which it puts none, never happens: arithmetic makes no such NaN.
-__device__ __forceinline__ void compute_first(float value)
-{
-    asm volatile("{\n"
-                 ".reg .pred never;\n"
-                 ".reg .b32 nothing;\n"
-                 "setp.eq.b32 never, %0, 0x7fbadbad;\n"
-                 "@never ld.volatile.shared.b32 nothing, [%0];\n"
-                 "}" ::"r"(__float_as_int(value)) : "memory");
-}
-
 // Closes this thread's group of copies, which may be empty (PTX ISA, cp.async.commit_group; sm_80).
 __device__ __forceinline__ void cp_async_commit() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 
@@ -568,7 +556,6 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             }
 
             // for start in range(0, n, BLOCK_N):                                         dot.py:117
-            compute_first(total_3[0] + total_3[1]);
             wgmma_wait<0>();
             iteration += 1;
             #pragma unroll

@@ -378,11 +378,6 @@ CASES = {
         "named_barrier {number = 0, threads = 40, kind = 'arrive'}",
         "40 threads are no whole warps",
     ),
-    "product_turn": (
-        "product_turn {kind = 'wait', warpgroups = 2}",
-        "product_turn {kind = 'waits', warpgroups = 2}",
-        "attribute kind is 'waits', not one of begin, wait, pass, end",
-    ),
     "proxy_fence": (
         "proxy_fence {space = 'shared'}",
         "proxy_fence {space = 'cluster'}",

@@ -83,7 +83,6 @@ USES = {
     "shuffle_words": "f[0] = shuffle_words(f[1], [](unsigned w) { return w + 1; });",
     "choose": "f[0] = choose(i[0] & 4, f[1], f[2]);",
     "shuffle_xor": "d[0] = shuffle_xor<3>(d[1]); c[0] = shuffle_xor<1>(c[1]);",
-    "compute_first": "compute_first(f[0]);",
     "keep_sums": "Vector<float, 2> s[4] = {}; keep_sums(s); f[0] = s[1][0];",
     "keep_int_sums": "Vector<int, 2> s[4] = {}; keep_int_sums(s); i[0] = s[1][0];",
     "keep_half_sums": "Vector<short, 2> s[4] = {}; keep_half_sums(s); i[0] = s[1][0];",

@@ -46,10 +46,8 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "tensor_memory",
         "scratch",
         "fuse",
-        "late_waits",
         "barriers",
         "shared_map",
-        "turns",
     ]
     assert all(each.reason for each in pipeline.PASSES)
 

@@ -318,7 +318,6 @@ COMPILERS: dict[str, Callable[[Compiler, Op], Steps]] = {
     "cp_async_wait": _nothing,
     "count_fills": _nothing,
     "await_fills": _nothing,
-    "product_turn": _nothing,
     "proxy_fence": _nothing,
     "tma_store_wait": _nothing,
 }

@@ -92,14 +92,6 @@ _row(
     reads_memory=True,
     **_EFFECT,
 )
-_row(
-    "product_turn",
-    "->",
-    (),
-    rules.check_no_results,
-    attrs={"kind": choice("begin", "wait", "pass", "end"), "warpgroups": POSITIVE},
-    **_EFFECT,
-)
 _row("proxy_fence", "->", (), rules.check_no_results, attrs={"space": choice("shared", "global")}, **_EFFECT)
 _row(
     "tma_store_wait",

@@ -236,7 +236,6 @@ _row(
         "may_overlap": maybe(FLAG),
         "holds_copies": maybe(FLAG),
         "pending": maybe(NATURAL),
-        "passes_turn": maybe(POSITIVE),
     },
 )
 _row(
@@ -295,10 +294,9 @@ _row(
 )
 _row(
     "wgmma_wait",
-    "product [, what is computed before] -> the same; at most `pending` groups of products are in flight behind it",
+    "product -> the same; at most `pending` groups of products are in flight behind it",
     (TILE,),
     rules.check_wgmma_wait,
-    variadic=TILE,
     attrs={"pending": NATURAL},
     reads_memory=True,
     **_EFFECT,

@@ -447,7 +447,6 @@ def check_wgmma(op: Op) -> None:
 
 def check_wgmma_wait(op: Op) -> None:
     """The product, where it lies."""
-    need(len(op.operands) <= 2, "waits for one product, behind one value at most")
     expect(op, op.operands[0].type)
     _same_layout(op, (op.operands[0], *op.results))
 

@@ -35,7 +35,6 @@ from tle2cuda.lowering import (
     tensor_memory,
     tiles,
     tma,
-    turns,
     wgmma,
 )
 from tle2cuda.lowering.state import State
@@ -88,7 +87,6 @@ _EMITTERS: dict[str, Emitter] = {
     "count_fills": drains.emit_count,
     "await_fills": drains.emit_await,
     "named_barrier": mbarriers.emit_named,
-    "product_turn": turns.emit_turn,
     "pipe": pipes.emit_pipe,
     "pipe_acquire": pipes.emit_acquire,
     "pipe_commit": pipes.emit_commit,

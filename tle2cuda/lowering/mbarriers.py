@@ -158,7 +158,6 @@ def number_named_barriers(state: State, first: int) -> None:
             (f"{own}{len(state.named_barriers)} of the kernel's = {needed}, limit {HARDWARE_BARRIERS - 1}",),
             "give barriers a phase (phaseIdx=), which makes them mbarriers",
         )
-    state.free_barrier = needed + 1
 
 
 def emit_named(state: State, op: Op) -> None:

@@ -202,8 +202,6 @@ class State:
         self.fills: dict[Value, Fills] = {}  # of the task that is being written, by the barriers that tell of them
         self.turns: dict[Value, str] = {}  # variables that count products in flight behind each other, by their barriers
         self.named_barriers: dict[int, int] = {}  # hardware barriers by the number that the front end gave
-        self.free_barrier = 1  # the first hardware barrier that nothing else takes
-        self.turn_barriers: dict[str, int | None] = {}  # the first of those of a task's turns; None: there are too few
         self.workers = Block(depth=2)  # what the warps of worker partitions do
         self.worker_tasks: dict[Op, tuple[Worker, ...]] = {}  # of each `warp_specialize`, in the user's order
         self.partition_barriers: dict[str, tuple[str, int, int]] = {}  # function: whose, hardware barrier, threads

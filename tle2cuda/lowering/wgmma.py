@@ -29,7 +29,6 @@ from tle2cuda.lowering.shape import in_registers
 from tle2cuda.lowering.shared import first_element
 from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
-from tle2cuda.lowering.turns import write_turn
 from tle2cuda.passes.dot_plan import operand_name
 
 TEMPLATE = "wgmma.cu.j2"
@@ -106,10 +105,6 @@ def emit_issue(state: State, op: Op) -> None:
 def emit_wait(state: State, op: Op) -> None:
     """`wgmma_wait<1>();`; the product stays where it is."""
     state.comment(op.span)
-    for value in op.operands[1:]:
-        held = in_registers(state, value, op)
-        parts = " + ".join(held.element(str(run), str(k)) for run in range(held.runs) for k in range(held.vec))
-        statements.evaluate(state.block, f"{state.helper('compute_first')}({parts})", op.span)
     statements.evaluate(state.block, f"{state.helper('wgmma_wait')}<{op.attrs['pending']}>()", op.span)
     product, result = op.operands[0], op.results[0]
     made = state.definitions.get(product)
@@ -183,7 +178,6 @@ class _Product(Product):
         state = self.state
         at_once = self._steps_at_once()
         parts = self.steps // at_once
-        passes_turn = self.op.attrs.get("passes_turn")
         behind, state.copies_behind = state.copies_behind if self.is_awaited and parts == 1 else None, None
         # Of either sign: a sum that starts from nothing is that from -0.0, and from 0 but for sums of -0.0 alone.
         starts_from_0 = parts == 1 and is_zero(self.state.definitions, self.op.operands[2], of_either_sign=True)
@@ -206,7 +200,7 @@ class _Product(Product):
                 fragments=tuple(each.fragments for each in operands if each.fragments is not None),
                 blocks=real_loops((index["row"], 1 << len(self.sum_bits.own)), (index["column"], 1 << len(blocks))),
                 multiply=f"{helper}({text}, {accumulates if starts_from_0 or parts > 1 else 'true'});",
-                pending=0 if parts > 1 else pending if behind is None and not passes_turn else None,
+                pending=0 if parts > 1 else pending if behind is None else None,
                 part=index["part"],
                 parts=parts,
                 declaration=f"Vector<{self.dtype.cuda}, 2> {target.name}[{target.runs}]",
@@ -223,12 +217,8 @@ class _Product(Product):
         if self.is_awaited and parts == 1 and not starts_from_0 and not self._is_carried_alone():
             keep_sums_of(state, sums, dtype_of(self.op.results[0].type), self.op)
         write(state.block, TEMPLATE, "product", view, self.op.span)
-        if passes_turn:
-            write_turn(state, state.block, "pass", passes_turn, self.op.span)
         if behind is not None:
             self._copy_meanwhile(behind, pending)
-        elif self.is_awaited and view.pending is None:
-            self._wait(pending)
         self._finish(registers, sums)
         state.registers[self.result] = registers
 
@@ -238,9 +228,6 @@ class _Product(Product):
 
         behind.is_taken = True
         emit_ops(self.state, behind.ops)
-        self._wait(pending)
-
-    def _wait(self, pending: int | None) -> None:
         statements.evaluate(self.state.block, f"{self.state.helper('wgmma_wait')}<{pending}>()", self.op.span)
 
     def _is_carried_alone(self) -> bool:

@@ -38,10 +38,8 @@ PASSES: tuple[Pass, ...] = (
     Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
-    Pass("late_waits", "after fuse: what is computed between a product and its wait stays there"),
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
-    Pass("shared_map", "after barriers: overlays scratch where barriers already keep uses apart, which costs nothing"),
-    Pass("turns", "behind all that adds barriers: where all warpgroups meet, none may wait for its turn"),
+    Pass("shared_map", "last: overlays scratch where barriers already keep uses apart, which costs nothing"),
 )
 
 

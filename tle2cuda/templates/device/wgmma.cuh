@@ -23,21 +23,6 @@ __device__ __forceinline__ void wgmma_fence() { tle2cuda_emulator::tle2cuda_wgmm
 __device__ __forceinline__ void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 // twin:
 __device__ __forceinline__ void wgmma_commit() { tle2cuda_emulator::tle2cuda_wgmma_commit(__LINE__); }
-// defines: compute_first
-// Keeps what is computed for `value` in front of the wait for products behind this: ptxas would move the wait, and nothing be left
-// to do while they are in flight. The load, before which it puts no wait, never happens: arithmetic makes no such NaN (PTX ISA,
-// ld.volatile).
-__device__ __forceinline__ void compute_first(float value)
-{
-    asm volatile("{\n"
-                 ".reg .pred never;\n"
-                 ".reg .b32 nothing;\n"
-                 "setp.eq.b32 never, %0, 0x7fbadbad;\n"
-                 "@never ld.volatile.shared.b32 nothing, [%0];\n"
-                 "}" ::"r"(__float_as_int(value)) : "memory");
-}
-// twin:
-__device__ __forceinline__ void compute_first(float value) { (void)value; }
 // defines: wgmma_wait
 // Waits until at most the last PENDING groups are in flight. Called by all threads of the warpgroup (PTX ISA, wgmma.wait_group;
 // sm_90a).
