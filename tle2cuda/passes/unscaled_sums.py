@@ -1,0 +1,57 @@
+"""Sums of products that a loop scales row by row, as an attention does when it meets a greater score: by one, mostly.
+
+Such a multiplication is marked (`skips_ones`): a warp all of whose factors are one leaves it out, which changes no number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.rewrite import definitions, replace_ops
+from tle2cuda.ir.types import F32, TileType, element_of
+
+_LEAST_SUMS = 32  # in a thread, from which on it pays to look at the factors first
+_MOST_FACTORS = 4  # in a thread
+_PRODUCTS = frozenset(("dot", "wgmma"))
+_RENAMES = frozenset(("expand_dims", "broadcast"))
+
+
+def run(kernel: Kernel) -> Kernel:
+    """Mark the multiplications."""
+    made = definitions(kernel.body)
+    found = {op for loop in walk(kernel.body) if loop.name == "for" for op in _scalings(loop.regions[0], made)}
+    if not found:
+        return kernel
+
+    def mark(op: Op) -> Op:
+        return replace(op, attrs=MappingProxyType({**op.attrs, "skips_ones": True})) if op in found else op
+
+    return replace_ops(kernel, mark)
+
+
+def _scalings(region: Region, made: Mapping[Value, Op]) -> list[Op]:
+    """The multiplications of an iteration that scale what its products add to."""
+    sums = {v for op in region.ops if op.name in _PRODUCTS for v in (op.operands[2], op.results[0])}
+    sums |= {op.results[0] for op in region.ops if op.name == "wgmma_wait" and op.operands[0] in sums}
+    sums |= {param for param, end in zip(region.params[1:], region.terminator.operands, strict=True) if end in sums}
+    return [op for op in region.ops if op.name == "mul" and op.operands[0] in sums and factors(op, made) is not None]
+
+
+def factors(op: Op, made: Mapping[Value, Op]) -> Value | None:
+    """The few numbers that a multiplication of many takes from its right operand; None where they are more."""
+    value = op.operands[1]
+    while (maker := made.get(value)) is not None and maker.name in _RENAMES:
+        (value,) = maker.operands
+    whole, few = op.results[0].type, value.type
+    if not isinstance(whole, TileType) or not isinstance(few, TileType) or element_of(whole) is not F32:
+        return None
+    assert whole.layout is not None
+    if few.layout is None or whole.layout.num_registers < _LEAST_SUMS or few.layout.num_registers > _MOST_FACTORS:
+        return None
+    return value
+
+
+__all__ = ["factors", "run"]
