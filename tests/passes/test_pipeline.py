@@ -45,6 +45,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "layouts",
         "tensor_memory",
         "scratch",
+        "unscaled_sums",
         "fuse",
         "barriers",
         "shared_map",
