@@ -500,6 +500,7 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             #pragma unroll
             for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
         }
+
         // Factors of one change nothing: a warp that has no others goes on.
         if (__any_sync(0xffffffffu, share[0] != 1.0f || share[1] != 1.0f || share[2] != 1.0f || share[3] != 1.0f)) {
             #pragma unroll

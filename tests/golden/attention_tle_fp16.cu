@@ -659,6 +659,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
             #pragma unroll
             for (int k = 0; k < 2; ++k) weight_3[run][k] = __float2half(weight_4[run][k]);
         }
+
         // Factors of one change nothing: a warp that has no others goes on.
         if (__any_sync(0xffffffffu, share_2[0] != 1.0f || share_2[1] != 1.0f)) {
             #pragma unroll
