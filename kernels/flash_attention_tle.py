@@ -15,7 +15,7 @@ from kernels.flash_attention import LOG2_E, checked_scale, layout_of_one_length,
 from tle2cuda.language import tle
 
 MOST_GROWTH = tl.constexpr(8.0)  # of exponents of two: weights of up to 256, which float16 holds as well as those up to 1
-MOST_HELD = tl.constexpr(128)  # columns of queries that fit into registers beside all else; longer ones stay where they came to
+MOST_HELD = tl.constexpr(128)  # columns of queries that fit into registers beside all else; others stay in shared memory
 
 
 @tle2cuda.jit
