@@ -201,6 +201,7 @@ def test_file_with_one_kernel_needs_no_name(capsys: Any, kernel_file: Path, emit
     assert emitted[0]["fn"].fn.__name__ == "add"
 
 
+LONG = "a" * 300
 USAGE = [
     (["compile"], "the kernel is missing\n  help: name it as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE::add"], "--signature is missing\n  help: give types and constants in order, such as "
@@ -213,6 +214,10 @@ USAGE = [
      "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE:add"], "there is no kernel file 'FILE:add'\n  help: write two colons: FILE::add"),
     (["compile", "FOLDER/ad_file.py::add"], "there is no kernel file 'FOLDER/ad_file.py'\n  help: did you mean 'FILE'?"),
+    (["compile", "::add"], "the kernel's file is missing\n  help: name a kernel as PATH::KERNEL, such as add.py::add"),
+    (["compile", f"{LONG}.py::add"], f"cannot read the kernel file '{LONG}.py': File name too long"),
+    (["run", LONG], f"cannot read the script '{LONG}': File name too long\n"
+     f"  help: to run a module: tle2cuda run -m {LONG}"),
     (["compile", "FOLDER::add"], "'FOLDER' is a folder, not a kernel file\n"
      "  help: name a kernel as PATH::KERNEL, such as add.py::add"),
     (["compile", "FILE::addd", "--signature", "i32"], "add_file.py: `addd` is not there\n  kernels: add\n"
@@ -317,6 +322,66 @@ def test_file_that_fails(capsys: Any, tmp_path: Path) -> None:
     assert code == 1
     assert err.startswith("fails.py:2:")
     assert "the file fails when it is run: ZeroDivisionError: division by zero\n\n  2 | bad = 1 / 0\n" in err
+
+
+FAILING = """\
+import tle2cuda
+
+@tle2cuda.jit
+def k(x):
+    pass
+
+{line}
+"""
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("class E(BaseException): pass\nraise E('it is')", ": the file fails when it is run: E: it is\n\n"
+         "  8 | raise E('it is')\n"),
+        ("\nk[lambda meta: (meta['BLOCK'],)](1)", ": the file fails when it is run: k: the grid asks for 'BLOCK', "
+         "which is no parameter of the kernel\n\n  8 | k[lambda meta: (meta['BLOCK'],)](1)\n  parameters: x\n"),
+    ],
+)  # fmt: skip
+def test_whatever_a_file_fails_with_is_told_at_its_line(
+    capsys: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, line: str, told: str
+) -> None:
+    path = tmp_path / "fails.py"
+    path.write_text(FAILING.format(line=line))
+    monkeypatch.setenv("TLE2CUDA_DEVICE", "interpreter")
+    code, out, err = run(capsys, "compile", f"{path}::k", "--signature", "i32")
+    assert (code, out) == (1, "")
+    place, text = err[: len("fails.py:8:")], re.sub(r"\n    \| +\^+", "", err)
+    assert place == "fails.py:8:" and text[text.index(": the") :] == told
+
+
+def test_an_interrupted_command_says_nothing(capsys: Any, tmp_path: Path) -> None:
+    path = tmp_path / "waits.py"
+    path.write_text("raise KeyboardInterrupt\n")
+    assert run(capsys, "compile", f"{path}::k", "--signature", "i32") == (130, "", "")
+
+
+@pytest.mark.parametrize(("variable", "wrong"), [("DEVICE", "gpu"), ("DETECT", "foo"), ("LANGUAGE", "9")])
+def test_wrong_words_in_the_environment(
+    capsys: Any, kernel_file: Path, monkeypatch: pytest.MonkeyPatch, variable: str, wrong: str
+) -> None:
+    kernel_file.write_text("raise RuntimeError('it ran')\n")
+    monkeypatch.setenv(f"TLE2CUDA_{variable}", wrong)
+    for arguments in (("run", str(kernel_file)), ("compile", f"{kernel_file}::add", "--signature", "i32")):
+        code, out, err = run(capsys, *arguments)
+        assert (code, out) == (2, "")
+        assert err.startswith(f"tle2cuda: TLE2CUDA_{variable} ") and err.endswith(f"got {wrong!r}\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_output_that_cannot_be_written() -> None:
+    command = f"{sys.executable} -m tle2cuda {{}} >{{}}"
+    compile_ = f"compile kernels/vector_add.py::vector_add --signature '{SIGNATURE}, 1024' --dump-cu"
+    full = subprocess.run(command.format(compile_, "/dev/full"), shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert (full.returncode, full.stderr) == (2, "tle2cuda: cannot write to standard output: No space left on device\n")
+    closed = subprocess.run(command.format(compile_, "&-"), shell=True, cwd=ROOT, capture_output=True, text=True)
+    assert (closed.returncode, closed.stderr) == (0, "")
 
 
 def test_file_that_ends_the_program_does_not_pass_for_success(capsys: Any, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import errno
 import io
 import os
 import re
@@ -17,7 +18,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from tle2cuda.cli_checks import ALL_PASSES, DUMPS, STDOUT, check_options
+from tle2cuda.cli_checks import ALL_PASSES, DUMPS, STDOUT, check_environment, check_options
 from tle2cuda.errors import ArgumentError, DeviceCodeError, KernelError, KernelWarning, ToolchainError
 from tle2cuda.levels import LEVELS
 from tle2cuda.paths import write_text
@@ -28,6 +29,9 @@ if TYPE_CHECKING:
     from tle2cuda.compiler import EmittedKernel
 
 EXIT_DONE, EXIT_KERNEL, EXIT_USAGE, EXIT_MACHINE = 0, 1, 2, 3
+EXIT_INTERRUPTED = 130  # as of a program that a shell's user has interrupted
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 _DEFAULT_WARPS = 4
 _LATER = {
@@ -38,7 +42,10 @@ _LATER = {
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
-    for stream in (sys.stdout, sys.stderr):
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed when Python started
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
         if isinstance(stream, io.TextIOWrapper):  # a kernel's letters may not exist in the terminal's encoding
             stream.reconfigure(errors="backslashreplace")
     if arguments and arguments[0] in _LATER:
@@ -54,13 +61,22 @@ def main(argv: Sequence[str] | None = None) -> int:
         return exit_.code if isinstance(exit_.code, int) else EXIT_USAGE
     except KernelError as error:
         return _fail(str(error), exit_code(error))
-    except BrokenPipeError:
-        # The reader, such as head, has seen enough. Python would complain again when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # the reader, such as head, has seen enough
+        _forget_output()
         return EXIT_DONE
-    except Exception:
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in _NO_ROOM and error.filename is None:
+            _forget_output()
+            return _fail(f"cannot write to standard output: {error.strerror}", EXIT_USAGE)
         traceback.print_exc()
         return _fail("internal error: this is a fault of tle2cuda, not of your kernel", EXIT_KERNEL)
+
+
+def _forget_output() -> None:
+    """Let nothing more be written, about which Python would complain when it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def exit_code(error: KernelError) -> int:
@@ -233,6 +249,7 @@ def _run(options: argparse.Namespace) -> int:
     """`tle2cuda run`."""
     from tle2cuda.runtime.script import run_script
 
+    check_environment(options.on, options.detect)
     return run_script(
         options.script,
         options.arguments,

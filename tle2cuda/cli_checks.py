@@ -6,7 +6,8 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, InvalidArgument, LaunchError
+from tle2cuda.levels import default_level
 from tle2cuda.near_names import did_you_mean
 from tle2cuda.paths import check_writable
 from tle2cuda.targets import MAX_REGISTERS_PER_THREAD, parse_target
@@ -37,9 +38,30 @@ def check_options(options: argparse.Namespace) -> None:
     for text in options.constants:
         parse_constant(text.partition(":")[0])
     parse_target(options.arch)
+    check_environment(language=options.language)
     _check_numbers(options)
     _check_dumps(options, path)
     _check_inputs(options)
+
+
+def check_environment(device: str | None = None, detect: str | None = None, language: str | None = None) -> None:
+    """Refuse wrong words in the environment, where no option takes their place.
+
+    Raises:
+        ArgumentError: A variable says what there is not.
+    """
+    from tle2cuda.emulator.detectors import launch_detectors
+    from tle2cuda.runtime.device import chosen_device
+
+    try:
+        if device is None:
+            chosen_device()
+        if detect is None:
+            launch_detectors()
+        if language is None:
+            default_level()
+    except (InvalidArgument, LaunchError) as error:
+        raise ArgumentError(error.message) from None
 
 
 def _missing_kernel(options: argparse.Namespace) -> ArgumentError:
@@ -115,4 +137,4 @@ def _check_inputs(options: argparse.Namespace) -> None:
         raise ArgumentError("--grid is given by the function of --inputs", help="leave out --grid")
 
 
-__all__ = ["ALL_PASSES", "DUMPS", "STDOUT", "check_options"]
+__all__ = ["ALL_PASSES", "DUMPS", "STDOUT", "check_environment", "check_options"]

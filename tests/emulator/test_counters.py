@@ -482,6 +482,22 @@ def test_report_with_inputs_in_words(capsys: pytest.CaptureFixture[str], tmp_pat
     assert code == 0 and "8 addresses, most often argument counts" in out
 
 
+def test_inputs_of_a_function_that_fails(
+    capsys: pytest.CaptureFixture[str], tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    without_registers(monkeypatch)
+    makers = tmp_path / "makers.py"
+    makers.write_text("def make_all():\n    raise ValueError('no data')\n")
+    code, _, err = report(capsys, tmp_path / "count.py", "--inputs", f"{makers}::make_al")
+    assert (code, err) == (
+        2,
+        "tle2cuda: --inputs: makers.py holds no function `make_al`\n  help: did you mean `make_all`?\n",
+    )
+    code, _, err = report(capsys, tmp_path / "count.py", "--inputs", f"{makers}::make_all")
+    assert code == 1 and err.startswith("makers.py:2:")
+    assert ": --inputs: `make_all` fails: ValueError: no data\n\n  2 |     raise ValueError('no data')\n" in err
+
+
 @pytest.mark.parametrize(
     ("inputs", "code", "message"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tle2cuda
@@ -82,3 +83,18 @@ def test_large_parts_of_large_tiles_move_nothing(at: tuple[int, int] | int) -> N
     emitted = tle2cuda.emit(quarter, "*fp32:16, *fp32:16", constants={"AT": at, "N": 512}, arch="sm_90a")
     assert emitted.contract.shared_bytes == 0
     assert emitted.source.count("load_vector<4>(") == emitted.source.count("store_vector(o") == 1
+
+
+@tle2cuda.jit
+def summed_both_ways(x, out, M: tl.constexpr, N: tl.constexpr):
+    at = tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :]
+    tl.store(out + at, tl.cumsum(tl.cumsum(tl.load(x + at), 0), 1))
+
+
+def test_a_tile_larger_than_shared_memory_is_exchanged_in_parts() -> None:
+    signature = {"x": "*i64:16", "out": "*i64:16"}
+    emitted = tle2cuda.emit(summed_both_ways, signature, {"M": 64, "N": 256}, num_warps=2, arch="sm_86")
+    assert emitted.contract.shared_bytes == 64 * 256 * 8 // 2  # of which a CTA may have 99 KiB
+    x = np.random.default_rng(7).integers(-(2**60), 2**60, (64, 256))
+    result = emulate(emitted, (1,), {"x": x, "out": np.zeros_like(x)}, detect="all").check()
+    assert np.array_equal(result.outputs["out"], x.cumsum(0).cumsum(1))

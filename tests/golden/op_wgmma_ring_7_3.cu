@@ -1,4 +1,4 @@
-// ring.cu: emitted by tle2cuda from tle_wgmma.py:58 (ring). Do not edit.
+// ring.cu: emitted by tle2cuda from tle_wgmma.py:68 (ring). Do not edit.
 //
 //   target    sm_90a, 256 threads per CTA, 36864 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -112,8 +112,8 @@ __device__ __forceinline__ void wgmma_wait() { asm volatile("wgmma.wait_group.sy
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(512) __half a_ring[3][128][32];   // tle_wgmma.py:61; 64-byte swizzle
-    alignas(1024) __half b_ring[3][32][64];   // tle_wgmma.py:62; 128-byte swizzle
+    alignas(512) __half a_ring[3][128][32];   // tle_wgmma.py:71; 64-byte swizzle
+    alignas(1024) __half b_ring[3][32][64];   // tle_wgmma.py:72; 128-byte swizzle
 };
 static_assert(sizeof(Shared) <= 36864, "the launch contract gives the CTA this much shared memory");
 
@@ -126,7 +126,7 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
     const int warpgroup = __shfl_sync(0xffffffffu, threadIdx.x / 128, 0);  // known to be the same in all lanes
     const int thread = threadIdx.x;
 
-    // for step in range(STEPS):                                                     tle_wgmma.py:64
+    // for step in range(STEPS):                                                     tle_wgmma.py:74
     Vector<float, 2> acc[16];
     #pragma unroll
     for (int run = 0; run < 16; ++run)
@@ -135,7 +135,7 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
             acc[run][k] = 0.0f;
     keep_sums(acc);
 
-    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)       tle_wgmma.py:60
+    // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)       tle_wgmma.py:70
     const int k_ = thread % 4 * 8;
     const int k_3 = thread / 8;
     const int cols = thread % 8 * 8;
@@ -145,29 +145,29 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
         // tile [128, 32]: row = thread / 4 + 64 * run, column = thread % 4 * 8 + k;  run < 2, k < 8
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, B ...  tle_wgmma.py:60
+            // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, B ...  tle_wgmma.py:70
             const int rows = thread / 4 + 64 * run;
-            // x = tl.load(a + rows[:, None] * (STEPS * BLOCK_K) + (step * BLOC ...  tle_wgmma.py:65
+            // x = tl.load(a + rows[:, None] * (STEPS * BLOCK_K) + (step * BLOC ...  tle_wgmma.py:75
             x[run] = load_vector<8>(a + rows * 224 + step * 32 + k_);
         }
-        // y = tl.load(b + (step * BLOCK_K + k)[:, None] * N + cols[None, :])        tle_wgmma.py:66
+        // y = tl.load(b + (step * BLOCK_K + k)[:, None] * N + cols[None, :])        tle_wgmma.py:76
         const Vector<__half, 8> y = load_vector<8>(b + (step * 32 + k_3) * 64 + cols);
 
-        // acc = tle.gpu.wgmma_wait(STAGES - 2, acc)                                 tle_wgmma.py:67
+        // acc = tle.gpu.wgmma_wait(STAGES - 2, acc)                                 tle_wgmma.py:77
         wgmma_wait<1>();
         __syncthreads();  // orders the loads of `a_ring` and `b_ring` before the stores to them
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // tl.store(tle.gpu.local_ptr(a_ring.slot(step % STAGES)), x)            tle_wgmma.py:68
+            // tl.store(tle.gpu.local_ptr(a_ring.slot(step % STAGES)), x)            tle_wgmma.py:78
             store_vector(&shared.a_ring[step % 3][thread / 4 + 64 * run][swizzled<64, 2>(thread / 4 + 64 * run, thread % 4 * 8)], x[run]);
         }
 
-        // tl.store(tle.gpu.local_ptr(b_ring.slot(step % STAGES)), y)                tle_wgmma.py:69
+        // tl.store(tle.gpu.local_ptr(b_ring.slot(step % STAGES)), y)                tle_wgmma.py:79
         store_vector(&shared.b_ring[step % 3][thread / 8][swizzled<128, 2>(thread / 8, thread % 8 * 8)], y);
         fence_async_proxy();  // shows what was written to `a_ring` and `b_ring` to the tensor cores
         __syncthreads();  // orders the stores to `a_ring` and `b_ring` before the loads of them
 
-        // acc = tle.gpu.wgmma(a_ring.slot(step % STAGES), b_ring.slot(step % S ...  tle_wgmma.py:70
+        // acc = tle.gpu.wgmma(a_ring.slot(step % STAGES), b_ring.slot(step % S ...  tle_wgmma.py:80
         const Descriptor a_first = wgmma_descriptor<64>(shared.a_ring[step % 3][64 * warpgroup], 16, 512);  // rows along K
         const Descriptor b_first = wgmma_descriptor<128>(shared.b_ring[step % 3], 4096, 1024);  // rows along N
         wgmma_fence();
@@ -177,16 +177,16 @@ ring(const __half* __restrict__ a, const __half* __restrict__ b, float* out)
         wgmma_commit();
     }
 
-    // acc = tle.gpu.wgmma_wait(0, acc)                                              tle_wgmma.py:71
+    // acc = tle.gpu.wgmma_wait(0, acc)                                              tle_wgmma.py:81
     wgmma_wait<0>();
     keep_sums(acc);
     // tile [128, 64]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 16, k < 2
     #pragma unroll
     for (int run = 0; run < 16; ++run) {
-        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)   tle_wgmma.py:60
+        // rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)   tle_wgmma.py:70
         const int rows = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int cols_2 = thread % 4 * 2 + run / 2 * 8;
-        // tl.store(out + rows[:, None] * N + cols[None, :], acc)                    tle_wgmma.py:72
+        // tl.store(out + rows[:, None] * N + cols[None, :], acc)                    tle_wgmma.py:82
         store_vector(out + rows * 64 + cols_2, acc[run]);
     }
 }

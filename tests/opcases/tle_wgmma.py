@@ -55,6 +55,16 @@ def two_products(q, k, v, out, M: tl.constexpr, N: tl.constexpr, D: tl.constexpr
 
 
 @tle2cuda.jit
+def two_tiles(a, b, c, out, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr):
+    """Two products in flight whose left operands lie in registers, of one instruction's K each."""
+    rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, K)
+    right = filled(b, K, N)
+    acc = tle.gpu.wgmma(tl.load(a + rows[:, None] * K + k[None, :]), right)
+    acc = tle.gpu.wgmma(tl.load(c + rows[:, None] * K + k[None, :]), right, acc)
+    tl.store(out + rows[:, None] * N + cols[None, :], tle.gpu.wgmma_wait(0, acc))
+
+
+@tle2cuda.jit
 def ring(a, b, out, STEPS: tl.constexpr, STAGES: tl.constexpr, M: tl.constexpr, N: tl.constexpr, BLOCK_K: tl.constexpr):
     """A ring that the same warps fill: a stage is filled again when the product that read it is complete."""
     rows, cols, k = tl.arange(0, M), tl.arange(0, N), tl.arange(0, BLOCK_K)
@@ -160,6 +170,22 @@ def _register_chains() -> None:
 
     tolerance = Tolerance(4, 64, eps=2.0**-11)
     dot._case("wgmma_two_products", two_products, make, expect, {"M": 64, "N": 32, "D": 32}, 4, tolerance)
+
+
+def _register_tiles() -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b, c = (dot._operand(rng, shape, _HALF) for shape in ((64, 16), (16, 32), (64, 16)))
+        return {"a": a, "b": b, "c": c, "out": poison((64, 32), np.float32)}
+
+    def expect(inputs: Inputs) -> Mapping[str, Array]:
+        a, b, c = (dot._wide(inputs[name]) for name in "abc")
+        return {"out": (a @ b + c @ b).astype(np.float32)}
+
+    tolerance = dot._tolerance(np.dtype(np.float32), 32)
+    dot._case("wgmma_two_tiles", two_tiles, make, expect, {"M": 64, "N": 32, "K": 16}, 4, tolerance)
+
+
+def _register_rings() -> None:
     for steps, stages, warps in ((1, 2, 4), (5, 2, 4), (7, 3, 8)):
 
         def inputs(rng: np.random.Generator, steps=steps, warps=warps) -> Inputs:
@@ -239,5 +265,7 @@ def _register_parts() -> None:
 
 _register_products()
 _register_chains()
+_register_tiles()
+_register_rings()
 _register_parts()
 _register_views()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from tle2cuda.ir.classify import element_bytes, is_tile
+from tle2cuda.ir.classify import RENAMES, element_bytes, is_tile
 from tle2cuda.ir.nodes import Op, Region, Value
 from tle2cuda.ir.rewrite import definitions, uses_of
 from tle2cuda.ir.types import TileType
@@ -18,9 +18,6 @@ from tle2cuda.layout import Layout, f2, reduction
 
 FEWEST_REGISTERS = 128
 """Registers of a thread that are saved, at least: half of them. Below, the compiler finds room by itself."""
-
-RENAMES = frozenset(("expand_dims", "reshape", "trans"))
-"""Operations on tiles in registers whose results are spelled by the operand's registers."""
 
 _REGISTER_BYTES = 4
 
@@ -159,4 +156,4 @@ def _registers(values: Iterable[Value]) -> int:
     return total
 
 
-__all__ = ["FEWEST_REGISTERS", "RENAMES", "Fold", "folds"]
+__all__ = ["FEWEST_REGISTERS", "Fold", "folds"]

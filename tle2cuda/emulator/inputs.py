@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import inspect
 import math
 import os
 import re
@@ -15,11 +16,12 @@ from numpy.typing import NDArray
 
 from tle2cuda.emulator.api import emulate
 from tle2cuda.emulator.results import Emulation
-from tle2cuda.errors import ArgumentError
+from tle2cuda.errors import ArgumentError, CompilationError, KernelError
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.ir.types import DType
+from tle2cuda.near_names import did_you_mean
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
-from tle2cuda.runtime.loading import load_module
+from tle2cuda.runtime.loading import last_line, load_module
 from tle2cuda.runtime.signature import parse_constant
 
 _ARRAY = re.compile(r"(?P<shape>\d+(?:x\d+)*)(?::(?P<fill>.+))?")
@@ -38,10 +40,18 @@ def inputs_from_function(reference: str) -> tuple[Any, Any]:
     """
     path, _, name = reference.partition("::")
     _check_file(path)
-    function = getattr(load_module(Path(path)), name, None)
+    module = load_module(Path(path))
+    function = getattr(module, name, None)
     if not callable(function):
-        raise ArgumentError(f"--inputs: {Path(path).name} holds no function `{name}`")
-    result = function()
+        functions = (key for key, value in vars(module).items() if inspect.isfunction(value))
+        raise ArgumentError(f"--inputs: {Path(path).name} holds no function `{name}`", help=did_you_mean(name, functions))
+    try:
+        result = function()
+    except KernelError:
+        raise
+    except Exception as error:
+        text = f"--inputs: `{name}` fails: {type(error).__name__}: {error}"
+        raise CompilationError(text, last_line(error, Path(path))) from None
     if not (isinstance(result, tuple) and len(result) == 2):
         raise ArgumentError(
             f"--inputs: `{name}` must return a grid and the arguments, got {type(result).__name__}",
@@ -77,8 +87,10 @@ def _array(spec: ArgSpec, text: str, number: int) -> NDArray[Any]:
     if text.endswith(".npy"):
         try:
             loaded: NDArray[Any] = np.load(text, allow_pickle=False)
-        except (OSError, ValueError) as error:
-            raise ArgumentError(f"--inputs: cannot read {text}: {error}") from None
+        except OSError as error:
+            raise ArgumentError(f"--inputs: cannot read {text}: {error.strerror or error}") from None
+        except (ValueError, EOFError):
+            raise ArgumentError(f"--inputs: cannot read {text}: it is no NumPy file of numbers") from None
         return np.ascontiguousarray(loaded).astype(dtype)
     match = _ARRAY.fullmatch(text)
     if match is None:

@@ -15,6 +15,9 @@ ELEMENTWISE = frozenset(
 )
 """Operations that compute each element of the result from the same element of the operands."""
 
+RENAMES = frozenset("expand_dims reshape trans".split())
+"""Operations whose result is the operand's elements under other coordinates."""
+
 SHAPE = frozenset("splat broadcast expand_dims reshape trans".split())
 """Operations that only rename elements."""
 
@@ -110,12 +113,12 @@ def _only_folded(ops: tuple[Op, ...]) -> set[Op]:
     here = set(ops)
     folded: set[Op] = set()
     for op in reversed(ops):
-        if op.name not in ELEMENTWISE or not op.results or not is_tile(op.results[0]):
+        if not op.results or not is_tile(op.results[0]) or not (op.name in ELEMENTWISE or op.name in RENAMES):
             continue
         users = uses.get(op.results[0], [])
         if len(users) == 1 and users[0] in here and (users[0].name == "reduce" or users[0] in folded):
             folded.add(op)
-    return folded
+    return {op for op in folded if op.name in ELEMENTWISE}
 
 
 _MOST_CHOICES = 2  # one in the other, before they are written to registers

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from tle2cuda.analysis.folds import RENAMES
 from tle2cuda.errors import InternalError
-from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, element_bytes, is_tile
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, RENAMES, element_bytes, is_tile
 from tle2cuda.ir.nodes import Op, Value
 from tle2cuda.ir.types import DType, TileType, element_of
 from tle2cuda.lowering import atomics, statements

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -186,7 +187,9 @@ class _Product(Product):
         pending = self._pending(sums is registers) if self.is_awaited else None
         sources = [self._source(side, sums) for side in (0, 1)]
         names = [state.names.fresh(f"{self._operand_name(side)}_first") for side in (0, 1)]
-        with state.names.scope():
+        has_loop = parts > 1 or at_once > 1 or bool(self.sum_bits.batch)
+        is_open = isinstance(sources[0], Registers) and not has_loop  # its fragments stand in no block of their own
+        with contextlib.nullcontext() if is_open else state.names.scope():
             index = {name: state.names.fresh(name) for name in ("part", "batch", "step", "row", "column", "piece")}
             within = (self.columns // _FRAGMENT_COLUMNS).bit_length() - 1
             blocks = self.sum_bits.step[within:]

@@ -19,6 +19,7 @@ _EQUAL = (I8, F16, BF16, F32)
 _ROWS = 64
 _COLUMNS = 8
 _STEP_BITS = 256
+_TURNED_BITS = 16
 _WHAT = "tle.gpu.wgmma"
 
 Operand = buffered_tensor | tensor
@@ -55,7 +56,8 @@ def wgmma(
 
     Raises:
         InvalidType: An operand is neither a buffer nor a tile, or `b` is a tile.
-        InvalidArgument: A buffer is not laid out for MMA, has another rank, or the extents are no whole instructions.
+        InvalidArgument: A buffer is not laid out for MMA, has another rank, or holds elements of other than 16 bits in rows
+            that do not lie along K; or the extents are no whole instructions.
         ShapeMismatch: The operands, or `acc`, do not go together.
         DTypeMismatch: Nor do their dtypes.
 
@@ -83,6 +85,7 @@ def wgmma(
     if dtype is F32 and attrs["input_precision"] != "tf32":
         x, y = (_as_tile(value, turned) for value, turned in zip((left, right), turns, strict=True))
         return dot(x, y, start, input_precision=attrs["input_precision"])
+    _check_order(left, right, turns, dtype)
     made = (_ir_value(left), _ir_value(right), start.value)
     attrs |= {"trans_a": turns[0], "trans_b": turns[1]}
     return tensor(builder.current().emit_one("wgmma", made, TileType((m, n), result), attrs))
@@ -199,6 +202,24 @@ def _check_extents(m: int, n: int, k: int, dtype: DType) -> None:
     for name, extent in (("M", m), ("N", n), ("K", k)):
         if extent & (extent - 1):
             raise InvalidArgument(f"{_WHAT}: {name} = {extent} is no power of two, as tiles have them")
+
+
+def _check_order(a: Operand, b: Operand, turns: tuple[bool, bool], dtype: DType) -> None:
+    """Shared memory must hold operands of other than 16 bits in rows along K: the instruction turns no others."""
+    if dtype.bits == _TURNED_BITS:
+        return
+    if isinstance(a, buffered_tensor) and turns[0]:
+        raise InvalidArgument(
+            f"{_WHAT}: trans_a=True needs operands of 16 bits, got {dtype.label}",
+            facts=_facts(a, b),
+            help="store a as [M, K], or pass it as a tile",
+        )
+    if not turns[1]:
+        raise InvalidArgument(
+            f"{_WHAT}: b stored as [K, N] needs operands of 16 bits, got {dtype.label}",
+            facts=_facts(a, b),
+            help="store b as [N, K] and pass trans_b=True",
+        )
 
 
 def _accumulator(acc: Any, dtype: DType, dims: tuple[int, int]) -> tensor:

@@ -23,6 +23,7 @@ from tle2cuda.passes.buffer_shapes import with_used_shapes
 from tle2cuda.passes.carried_pointers import carry_offsets
 from tle2cuda.passes.dead_code import remove_dead_code
 from tle2cuda.passes.fold import Facts, constant_op, scalar_form, simplify
+from tle2cuda.passes.nested_reductions import merge_nested_reductions
 from tle2cuda.passes.wrapped_indices import promise_runs
 
 MAX_ROUNDS = 16
@@ -38,7 +39,7 @@ def run(kernel: Kernel) -> Kernel:
     Raises:
         InvalidArgument: An index of a buffer turned out to be a constant outside its extent.
     """
-    kernel = _simplified(carry_offsets(accumulate_products(kernel)))
+    kernel = _simplified(carry_offsets(merge_nested_reductions(accumulate_products(kernel))))
     decided = _Decide(kernel).kernel(kernel)
     if decided is not kernel:
         kernel = _simplified(decided)

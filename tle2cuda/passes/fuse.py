@@ -22,7 +22,7 @@ from functools import cached_property
 from tle2cuda.analysis.accesses import may_tear_copies
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
-from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, is_tile, lazy_values
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, RENAMES, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -31,7 +31,6 @@ from tle2cuda.layout import Layout
 
 _MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
 _POINTER_MAKERS = frozenset(("ptr_add", "local_ptr", "remote"))
-_RENAMES = frozenset(("expand_dims", "reshape", "trans"))
 _SCALAR_PURE = ELEMENTWISE | frozenset(
     ["constant", "program_id", "num_programs", "cluster_rank", "alloc", "buffer_view", "remote", "local_ptr"]
 )
@@ -108,7 +107,7 @@ class _Fuse:
 
     def _may_precede(self, op: Op, group: _Group) -> bool:
         """Whether an operation that computes no tile can be moved in front of the open group."""
-        if op.name in _RENAMES:
+        if op.name in RENAMES:
             return not any(v in group.defined for v in op.operands)
         if any(is_tile(v) for v in (*op.operands, *op.results)) or op.regions:
             return False

@@ -7,6 +7,8 @@ buffer.
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
@@ -31,6 +33,9 @@ from tle2cuda.passes.collective_plan import (
 )
 from tle2cuda.passes.dot_plan import operand_name, stage_operands
 from tle2cuda.ptx.steps import is_same_for_all_threads
+from tle2cuda.targets import parse_target
+
+_PART_BYTES = 1 << 16  # that a tile takes on its way to other threads, where it goes in parts
 
 
 def run(kernel: Kernel) -> Kernel:
@@ -60,6 +65,8 @@ class _Scratch(Rewriter):
         self.uses = uses_of(source.body)
         self.definitions = definitions(source.body)
         self.lazy = lazy_values(source.body.ops)
+        allocs = (op.result.type for op in walk(source.body) if op.name == "alloc" and not op.attrs.get("scratch"))
+        self.allocated_bytes = sum(type_.size_bytes for type_ in allocs if isinstance(type_, BufferType))
         self.makers: dict[str, Callable[[Op], list[BufferType]]] = {
             "reduce": self.for_reduce,
             "scan": self.for_scan,
@@ -85,7 +92,13 @@ class _Scratch(Rewriter):
         types = maker(op) if maker is not None else []
         if not types:
             self.copy(op)
-            return
+        elif op.name == "convert_layout" and (shape := self.part_of_exchange(op, types[0])) is not None:
+            self.convert_in_parts(op, shape)
+        else:
+            self.with_scratch(op, types)
+
+    def with_scratch(self, op: Op, types: list[BufferType]) -> None:
+        """The operation with buffers of these types behind its operands."""
         buffers: list[Value] = []
         for position, type_ in enumerate(types):
             name = _name(op, position, self.definitions)
@@ -98,6 +111,65 @@ class _Scratch(Rewriter):
         operands = (*(self[v] for v in op.operands), *buffers)
         regions = tuple(self.region(r) for r in op.regions)
         self.emit(replace(op, operands=operands, attrs=attrs, regions=regions))
+
+    def part_of_exchange(self, op: Op, scratch: BufferType) -> tuple[int, ...] | None:
+        """Shape of the parts in which a tile goes to other threads where all of it at once finds no room; else None.
+
+        Parts are choices of registers, before and behind: nothing but the exchange itself moves data.
+        """
+        source, target, shape = _layout(op.operands[0]), _layout(op.results[0]), _layout(op.operands[0]).shape
+        element_bytes = scratch.element.bytes
+        room = parse_target(self.source.target).limits.max_shared_bytes_per_cta - self.allocated_bytes
+        if math.prod(shape) * element_bytes <= room:
+            return None
+        while math.prod(shape) * element_bytes > min(room, _PART_BYTES):
+            halves = (tuple(n // 2 if i == axis else n for i, n in enumerate(shape)) for axis in range(len(shape)))
+            fitting = (half for half in halves if 0 not in half and source.extract(half) and target.extract(half))
+            smaller = next(fitting, None)
+            if smaller is None:
+                break
+            shape = smaller
+        return shape if math.prod(shape) * element_bytes <= room else None
+
+    def convert_in_parts(self, op: Op, shape: tuple[int, ...]) -> None:
+        """A conversion as conversions of all parts of this shape, one after the other, and the tile made of them."""
+        value, result = op.operands[0], op.results[0]
+        assert isinstance(value.type, TileType) and isinstance(result.type, TileType)
+        whole = value.type.shape
+        source, target = _layout(value).extract(shape), _layout(result).extract(shape)
+        parts: dict[tuple[int, ...], Value] = {}
+        for start in itertools.product(*(range(0, n, m) for n, m in zip(whole, shape, strict=True))):
+            before, behind = (TileType(shape, value.type.element, layout) for layout in (source, target))
+            names = (value.name,)
+            part = self.emit(make_op("extract", (self[value],), (before,), {"start": start}, (), op.span, names)).result
+            converted = make_op("convert_layout", (part,), (behind,), op.attrs, (), op.span, (result.name,))
+            self.visit(converted)
+            parts[start] = self[converted.result]
+        for axis in reversed(range(len(whole))):
+            parts = self.joined(op, parts, axis)
+        (last,) = parts.values()
+        self.bind(result, last)
+
+    def joined(self, op: Op, parts: Mapping[tuple[int, ...], Value], axis: int) -> dict[tuple[int, ...], Value]:
+        """Parts put together along an axis, two at a time."""
+        found = dict(parts)
+        while len({start[axis] for start in found}) > 1:
+            first = next(iter(found.values())).type
+            assert isinstance(first, TileType)
+            step = first.shape[axis]
+            extents = tuple(2 * n if i == axis else n for i, n in enumerate(first.shape))
+            layout = _layout(op.results[0]).extract(extents)
+            merged: dict[tuple[int, ...], Value] = {}
+            for start in found:
+                if start[axis] % (2 * step):
+                    continue
+                behind = tuple(x + step if i == axis else x for i, x in enumerate(start))
+                type_ = TileType(extents, first.element, layout)
+                pair = (found[start], found[behind])
+                new = make_op("concat", pair, (type_,), {"axis": axis}, (), op.span, (op.results[0].name,))
+                merged[start] = self.emit(new).result
+            found = merged
+        return found
 
     def with_barrier(self, op: Op) -> None:
         """A blocking load completes on a barrier of its own, which only its own executions use."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from tle2cuda.errors import ArgumentError, CompilationError, KernelError, ToolchainError
+from tle2cuda.errors import ArgumentError, CompilationError, InternalError, KernelError, ToolchainError
 from tle2cuda.ir.span import Span
 from tle2cuda.near_names import did_you_mean, near_names
 
@@ -23,6 +23,8 @@ _MOST_DECORATORS = 16
 
 def _no_file(path: Path, text: str, separator: str) -> ArgumentError:
     """What to do about a kernel file that is none."""
+    if not text:
+        return ArgumentError("the kernel's file is missing", help="name a kernel as PATH::KERNEL, such as add.py::add")
     what = f"{text!r} is a folder, not a kernel file" if path.is_dir() else f"there is no kernel file {text!r}"
     file, colon, kernel = text.rpartition(":")
     if not separator and colon and Path(file).is_file():
@@ -30,7 +32,7 @@ def _no_file(path: Path, text: str, separator: str) -> ArgumentError:
     if not separator or not text:
         return ArgumentError(what, help="name a kernel as PATH::KERNEL, such as add.py::add")
     try:
-        siblings = sorted(found.name for found in path.parent.glob("*.py"))
+        siblings = sorted(found.name for found in path.parent.glob("*.py") if found.is_file() and found.name != path.name)
     except OSError:
         siblings = []
     near = near_names(path.stem, [Path(name).stem for name in siblings])
@@ -48,7 +50,11 @@ def find_file(reference: str) -> Path:
     """
     text, separator, _ = reference.partition("::")
     path = Path(text)
-    if not path.is_file():
+    try:
+        is_file = path.is_file()
+    except OSError as error:  # of a way to it that cannot be, such as too long a name
+        raise ArgumentError(f"cannot read the kernel file {text!r}: {error.strerror or error}") from None
+    if not is_file:
         raise _no_file(path, text, separator)
     if path.suffix != ".py":
         raise _no_python(path)
@@ -126,18 +132,29 @@ def load_module(path: Path) -> ModuleType:
             raise _syntax_error(error, path) from None
         except ModuleNotFoundError as error:
             raise _missing_module(error, path) from None
-        except KernelError:
+        except ToolchainError:
             raise
+        except KernelError as error:
+            raise _failed_with(error, path) from None
         except SystemExit as error:
             raise CompilationError(
                 f"the file ends the program when it is run: SystemExit({error.code!r})",
-                _last_line(error, path),
+                last_line(error, path),
                 help='put what is not part of a kernel under `if __name__ == "__main__":`',
             ) from None
-        except Exception as error:
-            raise CompilationError(
-                f"the file fails when it is run: {type(error).__name__}: {error}", _last_line(error, path)
-            ) from None
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            text = f"the file fails when it is run: {type(error).__name__}: {error}"
+            raise CompilationError(text, last_line(error, path)) from None
+
+
+def _failed_with(error: KernelError, path: Path) -> KernelError:
+    """What a launch or compilation in the file raised: at a kernel's line, or else at the file's."""
+    if error.span is not None or isinstance(error, InternalError):
+        return error
+    text = f"the file fails when it is run: {error.message}"
+    return CompilationError(text, last_line(error, path), error.facts, error.help)
 
 
 def _package_of(path: Path) -> tuple[Path, str]:
@@ -186,19 +203,19 @@ def _missing_module(error: ModuleNotFoundError, path: Path) -> KernelError:
     name = error.name or ""
     missing = name.partition(".")[0]
     if missing == "triton":  # the importer's own message: it serves triton, and lacks this module
-        return ToolchainError(f"{path.name} imports {name}: {error.msg}", _last_line(error, path))
+        return ToolchainError(f"{path.name} imports {name}: {error.msg}", last_line(error, path))
     place = _own_module(missing, path)
     if place is None:
         return ToolchainError(
             f"{path.name} imports {name}, which is not installed",
-            _last_line(error, path),
+            last_line(error, path),
             help=f"pip install {missing}",
         )
     if place.parent in (path.resolve().parent, _package_of(path)[0], Path.cwd()):
         advice = f"`{missing}` is {place}, which holds no such module"
     else:
         advice = f"`{missing}` is {place}: run in {place.parent}, or add that directory to PYTHONPATH"
-    return CompilationError(f"{path.name} imports {name}, which is not found", _last_line(error, path), help=advice)
+    return CompilationError(f"{path.name} imports {name}, which is not found", last_line(error, path), help=advice)
 
 
 def _own_module(name: str, path: Path) -> Path | None:
@@ -218,7 +235,7 @@ def _syntax_error(error: SyntaxError, path: Path) -> CompilationError:
     return CompilationError(f"syntax error: {error.msg}", span)
 
 
-def _last_line(error: BaseException, path: Path) -> Span | None:
+def last_line(error: BaseException, path: Path) -> Span | None:
     """The line of the file at which an exception left it."""
     resolved = os.path.realpath(path)
     for frame in reversed(traceback.extract_tb(error.__traceback__)):

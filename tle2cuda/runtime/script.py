@@ -111,9 +111,9 @@ def _check_readable(script: str) -> None:
     Raises:
         ArgumentError: There is no such script.
     """
-    if (Path(script) / "__main__.py").is_file():
-        return
     try:
+        if (Path(script) / "__main__.py").is_file():
+            return
         with open(script, "rb"):
             pass
     except OSError as error:
