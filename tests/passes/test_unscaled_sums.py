@@ -27,14 +27,16 @@ def scaled(a, b, levels, out, count, M: tl.constexpr, N: tl.constexpr, K: tl.con
     tl.store(out + i[:, None] * N + j[None, :], acc)
 
 
-def tests_of(source: str) -> list[str]:
+def questions(source: str) -> list[str]:
     """What a lane tests."""
     return re.findall(r"if \(__any_sync\(0xffffffffu, (.*)\)\) \{", source)
 
 
 def test_levels_that_grow_by_steps_mostly_leave_factors_of_one() -> None:
     signature = "*fp16:16,*fp16:16,*fp32:16,*fp32:16,i32,64,128,16,{}"
-    found = [tests_of(tle2cuda.emit(scaled, signature.format(x), num_warps=4, arch="sm_90a").source) for x in (True, False)]
+    found = [
+        questions(tle2cuda.emit(scaled, signature.format(x), num_warps=4, arch="sm_90a").source) for x in (True, False)
+    ]
     assert [len(each) for each in found] == [1, 0]
     assert re.fullmatch(r"(\w+)\[0\] != 1\.0f \|\| \1\[1\] != 1\.0f", found[0][0])
 
