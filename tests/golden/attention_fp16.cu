@@ -496,19 +496,11 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
         Vector<__half, 2> weight_2[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
-            // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, None])     attention.py:42
             #pragma unroll
-            for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
-        }
-
-        // Factors of one change nothing: a warp that has no others goes on.
-        if (__any_sync(0xffffffffu, share[0] != 1.0f || share[1] != 1.0f || share[2] != 1.0f || share[3] != 1.0f)) {
-            #pragma unroll
-            for (int run = 0; run < 32; ++run) {
-                #pragma unroll
-                for (int k = 0; k < 2; ++k) {
-                    acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
-                }
+            for (int k = 0; k < 2; ++k) {
+                // acc = tl.dot(weight.to(value.dtype), value, acc * share[:, N ...  attention.py:42
+                weight_2[run][k] = __float2half(weight[run][k]);
+                acc[run][k] = acc[run][k] * share[run / 16 * 2 + run % 2];
             }
         }
 

@@ -6,7 +6,7 @@ That is so where the factors are powers of a difference that a selection makes 0
     acc = tl.dot(..., acc * tl.exp2(largest - now)[:, None])
 
 Such a multiplication is marked (`skips_ones`): a warp all of whose factors are one leaves it out, which changes no number.
-Where `now` is the maximum of both, one of a warp's rows often has a greater score, and the question costs more than it saves.
+Where `now` is the maximum of both, some row of a warp often has a greater score, and the question costs more than it saves.
 """
 
 from __future__ import annotations
