@@ -5,13 +5,7 @@ from __future__ import annotations
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, DType
 from tle2cuda.lowering.arithmetic import dtype, narrowed
-from tle2cuda.lowering.cexpr import (
-    AND,
-    OR,
-    C,
-    binary,
-    call,
-)
+from tle2cuda.lowering.cexpr import AND, OR, C, binary, call
 from tle2cuda.lowering.operators import rule
 from tle2cuda.lowering.state import State
 

@@ -13,18 +13,8 @@ from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F32, DType, dtype_of
 from tle2cuda.ops import core
 from tle2cuda.ops.arithmetic import emit_binary
-from tle2cuda.ops.core import (
-    builtin,
-    emit_value,
-    meaning,
-    numeric,
-    tensor,
-)
-from tle2cuda.ops.numerics import (
-    Array,
-    as_values,
-    widen,
-)
+from tle2cuda.ops.core import builtin, emit_value, meaning, numeric, tensor
+from tle2cuda.ops.numerics import Array, as_values, widen
 
 
 class PropagateNan(Enum):
