@@ -210,7 +210,7 @@ _row(
     (TILE,),
     rules.check_reduce,
     variadic=TILE,
-    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG)},
+    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG), "own": maybe(FLAG)},
 )
 _row(
     "scan",

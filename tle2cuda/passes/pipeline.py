@@ -36,6 +36,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
+    Pass("settling", "after layouts, which decide who holds what; before scratch, which such loops then need none of"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("unscaled_sums", "before fuse, which makes loops of their own of what it marks; needs layouts"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
