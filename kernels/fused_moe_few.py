@@ -99,25 +99,27 @@ def multiply_weights(
             target = hidden + choice.to(tl.int64) * INNER + task % tiles * ROWS + row
             tl.store(target, result.to(hidden.dtype.element_ty))
     wait_for_all(counters)
-    tiles = SIZE // (2 * ROWS)
+    tiles, steps = SIZE // (2 * ROWS), tl.cdiv(INNER, COLS)
     for task in range(tl.num_programs(0) - 1 - tl.program_id(0), tokens * tiles, tl.num_programs(0)):
         token = task // tiles
         first = tl.zeros([ROWS, PANELS, WIDTH], tl.float32)
         second = tl.zeros([ROWS, PANELS, WIDTH], tl.float32)
-        for k in range(TOP_K):
-            choice = token * TOP_K + k
+        source = hidden + token.to(tl.int64) * TOP_K * INNER
+        ahead = tl.load(source + cols, mask=cols < INNER, other=0.0)
+        for turn in range(TOP_K * steps):
+            choice = token * TOP_K + turn // steps
+            value = ahead.to(tl.float32) * tl.load(topk_weights + choice)
+            # What the next turn multiplies is under way in this one.
+            col = (turn + 1) % steps * COLS + cols
+            is_there = (col < INNER) & (turn + 1 < TOP_K * steps)
+            ahead = tl.load(source + (turn + 1) // steps * INNER + col, mask=is_there, other=0.0)
             expert = tl.load(topk_ids + choice)
             if (expert >= 0) & (expert < num_experts):
-                weight = tl.load(topk_weights + choice)
-                source = hidden + choice.to(tl.int64) * INNER
-                for step in range(tl.cdiv(INNER, COLS)):
-                    col = step * COLS + cols
-                    value = tl.load(source + col, mask=col < INNER, other=0.0).to(tl.float32) * weight
-                    slot = reader.wait(place).slot
-                    first += tl.load(tle.gpu.local_ptr(slot.first)).to(tl.float32) * value
-                    second += tl.load(tle.gpu.local_ptr(slot.second)).to(tl.float32) * value
-                    reader.release(place)
-                    place = place.advance()
+                slot = reader.wait(place).slot
+                first += tl.load(tle.gpu.local_ptr(slot.first)).to(tl.float32) * value
+                second += tl.load(tle.gpu.local_ptr(slot.second)).to(tl.float32) * value
+                reader.release(place)
+                place = place.advance()
         target = out + token.to(tl.int64) * stride_om + task % tiles * (2 * ROWS) + row
         tl.store(target, sums_of_rows(first, ROWS, PANELS, WIDTH).to(out.dtype.element_ty))
         tl.store(target + ROWS, sums_of_rows(second, ROWS, PANELS, WIDTH).to(out.dtype.element_ty))
@@ -161,7 +163,7 @@ class Tile(NamedTuple):
 
 
 WIDTH = 128
-TILE = Tile(8, 8, 6, 8)
+TILE = Tile(8, 16, 3, 8)
 
 
 def takes_few_tokens(x: Any, w_gate_up: Any, w_down: Any, topk_ids: Any) -> bool:

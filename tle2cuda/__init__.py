@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from tle2cuda.compiler import EmittedKernel as EmittedKernel
     from tle2cuda.compiler import compile as compile
     from tle2cuda.compiler import emit as emit
+    from tle2cuda.decorator import jit as jit
     from tle2cuda.emulator import emulate as emulate
     from tle2cuda.jit_function import JitFunction as JitFunction
-    from tle2cuda.jit_function import jit as jit
     from tle2cuda.runtime.scratch import set_allocator as set_allocator
     from tle2cuda.triton_imports import install as install
     from tle2cuda.tuning import Autotuner as Autotuner
@@ -38,7 +38,7 @@ _LAZY = {
     "emulate": "tle2cuda.emulator",
     "heuristics": "tle2cuda.tuning",
     "install": "tle2cuda.triton_imports",
-    "jit": "tle2cuda.jit_function",
+    "jit": "tle2cuda.decorator",
     "set_allocator": "tle2cuda.runtime.scratch",
 }
 _SUBMODULES = ("compiler", "emulator", "errors", "interpreter", "language", "runtime", "targets", "testing")

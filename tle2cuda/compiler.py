@@ -13,7 +13,8 @@ from tle2cuda.levels import allows_plain_globals, check_level, default_level
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract
 from tle2cuda.runtime.frames import hide_frames
 from tle2cuda.runtime.options import check_num_stages, check_num_warps, wants_debug
-from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
+from tle2cuda.runtime.parameters import Parameter, parameters_of
+from tle2cuda.runtime.signature import Specialization, parse_signature
 from tle2cuda.targets import DEFAULT_STAGES, DEFAULT_TARGET, parse_target
 
 if TYPE_CHECKING:

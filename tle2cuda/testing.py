@@ -469,7 +469,7 @@ def _capability(device: int | None) -> tuple[int, int]:
 def _dtype_bits(dtype: Any) -> tuple[str, int]:
     """Kind and width of a torch or language dtype: (``float``, 16)."""
     from tle2cuda.ir.types import DType
-    from tle2cuda.runtime.args import array_dtype
+    from tle2cuda.runtime.descriptions import array_dtype
 
     found = dtype if isinstance(dtype, DType) else DType(array_dtype(str(dtype)))
     return found.kind, found.bits

@@ -280,10 +280,10 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
     #pragma unroll
     for (int run = 0; run < 2; ++run)
         largest[run] = -infinity();
+    int stage = 0;
     for (int start = 0; start < n; start += 32) {
-        const int stage = start / 32 % 3;
         cp_async_wait<1>();
-        const int free_stage = (start / 32 + 2) % 3;
+        const int free_stage = stage == 0 ? 2 : stage - 1;
         __syncthreads();  // orders the accesses to the ring `value` and the ring `key` before it and after it
 
         // value = tl.load(v + cols[:, None] * D + d[None, :], mask=cols[:, None] < ...   dot.py:120
@@ -441,6 +441,9 @@ attention(const __half* __restrict__ q, const __half* __restrict__ k_,
             for (int column = 0; column < 2; ++column)
                 mma_m16n8k16_f32_f16(&acc[2 * column], a_part, &value_part[column % 2 * 2]);
         }
+
+        // for start in range(0, n, BLOCK_N):                                             dot.py:117
+        stage = stage + 1 == 3 ? 0 : stage + 1;
         #pragma unroll
         for (int run = 0; run < 2; ++run)
             largest[run] = now[run];

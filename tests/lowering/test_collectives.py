@@ -146,21 +146,31 @@ def test_narrow_floats_are_summed_in_float_and_rounded_once(dtype):
     assert body.count("__float2half(" if dtype == "fp16" else "__float2bfloat16(") == 1
 
 
-def test_exclusive_sum_by_cub_where_every_thread_has_items():
-    emitted = _emit(exclusive, "i32", headers="toolkit", REVERSE=False, BLOCK=1024)
-    assert "using BlockScan = cub::BlockScan<int, 256, cub::BLOCK_SCAN_WARP_SCANS>;" in emitted.source
-    assert re.search(r"BlockScan::TempStorage \w+;", emitted.source)
-    assert "BlockScan(shared." in emitted.source
+@pytest.mark.parametrize(
+    ("dtype", "target", "cub"),
+    [("fp32", "sm_90a", "BlockScanFloat = cub::BlockScan<float"), ("i32", "sm_75", "BlockScan = cub::BlockScan<int")],
+)
+def test_exclusive_sum_by_cub_where_every_thread_has_items(dtype, target, cub):
+    emitted = _emit(exclusive, dtype, headers="toolkit", target=target, REVERSE=False, BLOCK=1024)
+    assert f"using {cub}, 256, cub::BLOCK_SCAN_WARP_SCANS>;" in emitted.source
+    assert re.search(r"BlockScan\w*::TempStorage \w+;", emitted.source)
+    assert re.search(r"BlockScan\w*\(shared\.", emitted.source)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "headers", "reverse", "block"),
-    [("i32", "minimal", False, 1024), ("i32", "toolkit", False, 32), ("fp32", "toolkit", True, 1024)],
+    ("dtype", "headers", "reverse", "block", "helper"),
+    [
+        ("i64", "minimal", False, 1024, "cta_exclusive_sum"),
+        ("i32", "toolkit", False, 32, "warp_exclusive_sum"),
+        ("fp32", "toolkit", True, 1024, "cta_exclusive_sum"),
+        ("i32", "toolkit", False, 1024, "cta_exclusive_integer_sum"),
+        ("i32", "minimal", True, 256, "cta_exclusive_integer_sum"),
+    ],
 )
-def test_exclusive_sum_by_the_helper_elsewhere(dtype, headers, reverse, block):
+def test_exclusive_sum_by_the_helpers_elsewhere(dtype, headers, reverse, block, helper):
     source = _emit(exclusive, dtype, headers=headers, REVERSE=reverse, BLOCK=block).source
     assert "cub" not in source
-    assert ("warp_exclusive_sum" if block == 32 else "cta_exclusive_sum") in source
+    assert f"{helper}<" in source
 
 
 SCANS = [
@@ -337,12 +347,30 @@ def sum_of_rows(x, out, m, n, M: tl.constexpr, N: tl.constexpr):
 
 def test_what_is_only_summed_is_folded_as_it_is_loaded() -> None:
     text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32", num_warps=1, n=128, M=512, N=128)
-    assert "#pragma unroll 16\nfor (int run = 0; run < 512; ++run) {\n" in text
+    assert "#pragma unroll 32\nfor (int run = 0; run < 512; ++run) {\n" in text
     assert "const Vector<float, 4> x_value = load_vector_nc_if" in text
     assert "sum[k] += x_value[k];\n}" in text
 
 
 def test_vectors_up_to_an_edge_are_all_loaded_before_they_are_summed() -> None:
     text = body(sum_of_rows, "x *fp32:16, out *fp32:16, m i32, n i32", num_warps=1, M=512, N=128)
-    assert "#pragma unroll 16" not in text
+    assert "#pragma unroll 32" not in text
     assert "x_value[run] = load_edge" in text
+
+
+@tle2cuda.jit
+def two_taps(x, w, out, M: tl.constexpr, N: tl.constexpr):
+    rows, cols = tl.arange(0, M), tl.arange(0, N)
+    sums = tl.zeros((M, N), tl.float32)
+    for tap in tl.static_range(2):
+        value = tl.load(x + (rows[:, None] + tap) * N + cols[None, :])
+        sums += value * tl.load(w + tap * N + cols)[None, :]
+    tl.store(out + cols, tl.sum(sums * sums, axis=0))
+
+
+def test_what_large_tiles_are_multiplied_by_is_loaded_in_front_of_them() -> None:
+    text = body(two_taps, "x *fp32:16, w *fp32:16, out *fp32:16", num_warps=1, M=64, N=128)
+    before, loop = text.split("#pragma unroll 16\nfor (int run = 0; run < 64; ++run) {\n")
+    assert before.count("load_vector<4>(w + ") == 2
+    assert loop.count("load_vector<4>(x + ") == 2
+    assert "sum[k] += sums_2 * sums_2;" in loop

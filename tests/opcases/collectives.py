@@ -466,11 +466,12 @@ _SHAPES_2D = (
 
 
 @tle2cuda.jit
-def many_sums(x, columns, largest, rows_out, place, m, M: tl.constexpr, N: tl.constexpr):
-    """More elements a thread than it has registers, all of them reduced and nothing else."""
+def many_sums(x, weights, columns, largest, rows_out, place, m, M: tl.constexpr, N: tl.constexpr):
+    """More elements a thread than it has registers, all of them reduced, also with what is loaded later."""
     rows, cols = tl.arange(0, M), tl.arange(0, N)
     value = tl.load(x + rows[:, None] * N + cols[None, :], mask=(rows < m)[:, None], other=0)
-    tl.store(columns + cols, tl.sum(value * value, axis=0))
+    weight = tl.load(weights + cols)
+    tl.store(columns + cols, tl.sum(value * (value - weight[None, :]), axis=0))
     tl.store(largest + cols, tl.max(value, axis=0))
     tl.store(rows_out + rows, tl.sum(value, axis=1))
     tl.store(place, tl.argmin(tl.reshape(value, (M * N,)), 0))
@@ -482,12 +483,12 @@ def _register_many_sums() -> None:
     def make(rng: np.random.Generator) -> Inputs:
         sizes = {"columns": columns, "largest": columns, "rows_out": rows, "place": 1}
         outputs = {name: poison(size, np.int32) for name, size in sizes.items()}
-        return {"x": numbers(rng, (m, columns), np.int32), **outputs, "m": m}
+        return {"x": numbers(rng, (m, columns), np.int32), "weights": numbers(rng, columns, np.int32), **outputs, "m": m}
 
     def expect(inputs: Inputs) -> Mapping[str, Array]:
         x = np.concatenate([inputs["x"], np.zeros((rows - m, columns), np.int32)])
         return {
-            "columns": (x * x).sum(axis=0),
+            "columns": (x * (x - inputs["weights"])).sum(axis=0),
             "largest": x.max(axis=0),
             "rows_out": x.sum(axis=1),
             "place": np.array([x.argmin()]),

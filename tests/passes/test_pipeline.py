@@ -44,6 +44,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "products",
         "layouts",
         "tensor_memory",
+        "settling",
         "scratch",
         "fuse",
         "barriers",

@@ -72,8 +72,12 @@ def test_a_warpgroup_fills_what_it_waited_for() -> None:
 
 def test_two_ctas_beside_each_other_are_rather_kept() -> None:
     """A product of two warpgroups that each iteration waits for; meanwhile it copies."""
-    loop = main_loop(product("128,128,64", arch="sm_90a", num_warps=8))
+    source = product("128,128,64", arch="sm_90a", num_warps=8)
+    loop = main_loop(source)
     assert "wgmma_wait<1>" not in loop
+    # Nothing hides how the stage and pointers are found: one goes from turn to turn, the others stay in registers.
+    assert "stage == 0 ? 2 : stage - 1;" in loop and "stage = stage + 1 == 3 ? 0 : stage + 1;" in loop and "% 3" not in loop
+    assert source.index("    keep_pointers(a_ptrs);") < source.index(loop)
     assert loop.index("wgmma_commit();") < loop.index("cp_async_zero_fill") < loop.index("wgmma_wait<0>();")
 
 

@@ -12,18 +12,9 @@ import pytest
 import tle2cuda.language as tl
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime import ArgSpec, Parameter
-from tle2cuda.runtime.args import (
-    HOST,
-    array_dtype,
-    constant_key,
-    describe,
-    int_type,
-    launch_key,
-    make_launcher,
-    passed_arguments,
-    specialize,
-)
-from tle2cuda.runtime.signature import parameters_of
+from tle2cuda.runtime.args import launch_key, make_launcher, passed_arguments, specialize
+from tle2cuda.runtime.descriptions import HOST, array_dtype, constant_key, describe, int_type
+from tle2cuda.runtime.parameters import parameters_of
 
 P = Parameter("p")
 PARAMETERS = (

@@ -37,7 +37,7 @@ from tle2cuda.eager.values import (
 )
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.types import BF16, BOOL, F32, F64, DType
-from tle2cuda.ops.arithmetic import PropagateNan
+from tle2cuda.ops.extrema import PropagateNan
 
 
 def where(condition: Any, x: Any, y: Any) -> Tile:

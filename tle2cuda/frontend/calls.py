@@ -31,9 +31,9 @@ from tle2cuda.ir.builder import reads_3_9
 from tle2cuda.ir.span import Span
 from tle2cuda.near_names import did_you_mean
 from tle2cuda.ops import loops
-from tle2cuda.ops.arithmetic import maximum, minimum
 from tle2cuda.ops.core import constexpr, is_builtin, is_instance_of, set_call_function, tensor, unwrap
 from tle2cuda.ops.debug import device_print
+from tle2cuda.ops.extrema import maximum, minimum
 
 _FOLDED_BUILTINS = frozenset(
     {abs, all, any, bin, bool, chr, divmod, float, hex, int, len, ord, pow, repr, round, sorted, str, sum}

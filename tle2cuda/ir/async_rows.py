@@ -107,7 +107,12 @@ _row(
     (POINTER, BUFFER),
     async_rules.check_cp_async,
     variadic=BOOLEAN,
-    attrs={"has_mask": maybe(FLAG), "eviction": maybe(TEXT), "chunk_bytes": maybe(NATURAL)},
+    attrs={
+        "has_mask": maybe(FLAG),
+        "eviction": maybe(TEXT),
+        "chunk_bytes": maybe(NATURAL),
+        "keeps_pointers": maybe(FLAG),
+    },
     reads_memory=True,
     **_EFFECT,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tle2cuda.ir import rules, tile_rules
+from tle2cuda.ir import product_rules, rules, tile_rules
 from tle2cuda.ir.async_rows import ASYNC_ROWS
 from tle2cuda.ir.kinds import (
     ANY,
@@ -203,7 +203,7 @@ _row(
     (TILE,),
     rules.check_reduce,
     variadic=TILE,
-    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG)},
+    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG), "own": maybe(FLAG)},
 )
 _row(
     "scan",
@@ -225,7 +225,7 @@ _row(
     "a [..., M, K], b [..., K, N], accumulator [..., M, N] [, scales [M, groups], [N, groups]] -> type of the accumulator; "
     "all but this may be buffers",
     (TILE_OR_BUFFER, TILE_OR_BUFFER, TILE),
-    rules.check_dot,
+    product_rules.check_dot,
     variadic=TILE_OR_BUFFER,
     attrs={
         "formats": maybe(choice(*SCALES_OF_STEP)),
@@ -242,7 +242,7 @@ _row(
     "tensor_alloc",
     "-> buffer in tensor memory",
     (),
-    rules.check_tensor_alloc,
+    product_rules.check_tensor_alloc,
     is_pure=False,
     attrs={"name": maybe(TEXT), "column": NATURAL, "columns": POSITIVE, "scratch": maybe(FLAG)},
 )
@@ -251,7 +251,7 @@ _row(
     "a [..., M, K], b [..., K, N], sums [..., M, N] in tensor memory, whether to add, a barrier "
     "[, scales of a, of b, columns for them] ->",
     (BUFFER, BUFFER, BUFFER, BOOL_SCALAR, BARRIERS),
-    rules.check_tensor_product,
+    product_rules.check_tensor_product,
     variadic=BUFFER,
     attrs={
         "input_precision": choice(*INPUT_PRECISIONS),
@@ -265,14 +265,14 @@ _row(
     "tensor_wait",
     "barriers of a product ->",
     (BARRIERS,),
-    rules.check_tensor_wait,
+    product_rules.check_tensor_wait,
     **_EFFECT,
 )
 _row(
     "tensor_load",
     "sums [..., M, N] in tensor memory [, whether there are any] -> tile",
     (BUFFER,),
-    rules.check_tensor_load,
+    product_rules.check_tensor_load,
     variadic=BOOL_SCALAR,
     is_pure=False,
     reads_memory=True,
@@ -281,7 +281,7 @@ _row(
     "wgmma",
     "a [M, K], b [K, N], accumulator [M, N] -> type of the accumulator, in flight; b a buffer, a maybe",
     (TILE_OR_BUFFER, BUFFER, TILE),
-    rules.check_wgmma,
+    product_rules.check_wgmma,
     attrs={
         "trans_a": FLAG,
         "trans_b": FLAG,
@@ -296,7 +296,7 @@ _row(
     "wgmma_wait",
     "product -> the same; at most `pending` groups of products are in flight behind it",
     (TILE,),
-    rules.check_wgmma_wait,
+    product_rules.check_wgmma_wait,
     attrs={"pending": NATURAL},
     reads_memory=True,
     **_EFFECT,

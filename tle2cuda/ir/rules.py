@@ -12,15 +12,10 @@ from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import (
     BOOL,
     CLUSTER,
-    F16,
-    F32,
-    F64,
-    I8,
     I32,
     SHARED,
     U32,
     U64,
-    BarrierType,
     BufferType,
     DType,
     Element,
@@ -32,7 +27,6 @@ from tle2cuda.ir.types import (
     shape_of,
     with_shape,
 )
-from tle2cuda.layout import BYTES_OF_STEP, SCALES_OF_STEP, TENSOR_COLUMNS
 
 
 def scratch_operands(op: Op) -> tuple[Value, ...]:
@@ -69,7 +63,8 @@ def need(condition: bool, problem: str) -> None:
         raise Broken(problem)
 
 
-def _same_layout(op: Op, values: Sequence[Value]) -> None:
+def same_layout(op: Op, values: Sequence[Value]) -> None:
+    """The tiles among the values have one layout, where they have any."""
     layouts = [v.type.layout for v in values if isinstance(v.type, TileType) and v.type.layout is not None]
     need(all(layout == layouts[0] for layout in layouts), "operands and results have different layouts")
 
@@ -111,14 +106,14 @@ def check_elementwise(op: Op) -> None:
     """Operands and result have one type and layout."""
     _same_types(op.operands)
     expect(op, op.operands[0].type)
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_compare(op: Op) -> None:
     """Operands of one type; the result holds bools."""
     _same_types(op.operands)
     expect(op, with_shape(BOOL, shape_of(op.operands[0].type)))
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_fits(op: Op) -> None:
@@ -133,7 +128,7 @@ def check_select(op: Op) -> None:
     _same_shapes(op, op.operands)
     _same_types(op.operands[1:], first=1)
     expect(op, op.operands[1].type)
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_math(op: Op) -> None:
@@ -149,7 +144,7 @@ def check_asm(op: Op) -> None:
     values = (*value_operands(op), *op.results)
     need(bool(op.results), "it has no results")
     _same_shapes(op, values)
-    _same_layout(op, values)
+    same_layout(op, values)
 
 
 def check_philox(op: Op) -> None:
@@ -166,7 +161,7 @@ def check_libdevice(op: Op) -> None:
     need(overload is not None, f"{op.attrs['fn']} takes no ({', '.join(map(str, dtypes))})")
     assert overload is not None
     expect(op, with_shape(overload.result, shape))
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_constant(op: Op) -> None:
@@ -207,7 +202,7 @@ def check_cast(op: Op) -> None:
         f"{target} holds no numbers",
     )
     need(shape_of(target) == shape_of(op.operands[0].type), "the shape changes")
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def _width(element: Element) -> int:
@@ -227,14 +222,14 @@ def check_bitcast(op: Op) -> None:
         need(isinstance(number, DType) and is_integer(number), f"{number} is no 64-bit integer")
     if isinstance(source, PointerType) and isinstance(target, PointerType):
         need(source.space == target.space, "the address space changes")
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_ptr_add(op: Op) -> None:
     """One offset a pointer."""
     _same_shapes(op, op.operands)
     expect(op, op.operands[0].type)
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_splat(op: Op) -> None:
@@ -327,7 +322,7 @@ def check_map(op: Op) -> None:
     need(not captured_values(region), "its region uses values from around it")
     need(all(shape_of(v.type) == shape for v in op.results), "a result has another shape")
     yields(region, [element_of(v.type) for v in op.results])
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_reduce(op: Op) -> None:
@@ -353,102 +348,6 @@ def check_scan(op: Op) -> None:
     need(op.attrs["kind"] == "custom" or len(operands) == 1, f"{op.attrs['kind']} takes one tile")
     expect(op, *(v.type for v in operands))
     _combine_region(op, [element_of(v.type) for v in operands])
-
-
-def check_dot(op: Op) -> None:
-    """Inner extents and batch axes agree; the accumulator's dtype is one that sums of the operands' may have."""
-    a, b, acc, *scales = (v.type for v in value_operands(op))
-    first, second = shape_of(a), shape_of(b)
-    need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
-    need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
-    _scales(op, scales, first, second)
-    wanted = (*first[:-1], second[-1])
-    need(shape_of(acc) == wanted, f"the accumulator is {acc}, not of shape {list(wanted)}")
-    element = element_of(a)
-    sums = (I32,) if element is I8 else (F64,) if element is F64 else (F32, F16)
-    need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element}")
-    staged = any(isinstance(type_, BufferType) for type_ in (a, b))
-    need(not staged or bool(op.attrs.get("instruction")), "only instructions of tensor cores read buffers")
-    expect(op, acc)
-    _same_layout(op, (value_operands(op)[2], *op.results))
-
-
-def _scales(op: Op, scales: Sequence[Type], a: Sequence[int], b: Sequence[int]) -> None:
-    """Those of both operands: whole rows and groups, perhaps repeated."""
-    formats = op.attrs.get("formats")
-    need(len(scales) == (2 if formats else 0), f"{len(scales)} operands are scales")
-    for scale, rows in zip(scales, (a[0], b[-1]), strict=False):
-        groups = a[-1] * SCALES_OF_STEP[str(formats)] // BYTES_OF_STEP
-        shape = shape_of(scale)
-        fits = len(a) == len(shape) == 2 and shape[0] % rows == 0 and groups > 0 and shape[1] % groups == 0
-        need(fits, f"scales {scale} do not fit {rows} rows of {groups} groups")
-
-
-def check_tensor_alloc(op: Op) -> None:
-    """A buffer for sums in tensor memory."""
-    need(len(op.results) == 1 and isinstance(op.results[0].type, BufferType), "its result is no buffer")
-    buffer = op.results[0].type
-    assert isinstance(buffer, BufferType)
-    need(buffer.storage == "tensor" and not buffer.remote, f"{buffer} is not one in tensor memory")
-    need(op.attrs["column"] + op.attrs["columns"] <= TENSOR_COLUMNS, f"tensor memory has {TENSOR_COLUMNS} columns")
-
-
-def check_tensor_product(op: Op) -> None:
-    """Extents agree; sums are of the dtype that those of the operands have, in tensor memory."""
-    a, b, sums = (v.type for v in op.operands[:3])
-    first, second = shape_of(a), shape_of(b)
-    need(len(first) == len(second) >= 2, f"{a} and {b} differ in rank or have less than 2 axes")
-    need(first[:-2] == second[:-2] and first[-1] == second[-2], f"{a} and {b} do not fit together")
-    _in_tensor_memory(sums)
-    need(shape_of(sums) == (*first[:-1], second[-1]), f"the sums are {sums}, not of shape {[*first[:-1], second[-1]]}")
-    need(element_of(sums) is (I32 if element_of(a) is I8 else F32), f"the sums are {sums} for operands {a}")
-    _barriers_of_products(op.operands[4].type, 2 if op.attrs.get("pending") else 1)
-    if scales := [v.type for v in op.operands[5:]]:
-        need(len(scales) == 3, "scales of both operands, and columns for them")
-        _scales(op, scales[:2], first, second)
-        _in_tensor_memory(scales[2])
-    expect(op)
-
-
-def check_tensor_wait(op: Op) -> None:
-    """Products that are in flight behind each other complete on two barriers in turn."""
-    _barriers_of_products(op.operands[0].type, 2)
-    expect(op)
-
-
-def _barriers_of_products(type_: Type, count: int) -> None:
-    need(isinstance(type_, BarrierType) and type_.count == count, f"its barriers are {type_}, not {count} of them")
-
-
-def check_tensor_load(op: Op) -> None:
-    """A tile of the buffer's shape and dtype."""
-    buffer = op.operands[0].type
-    _in_tensor_memory(buffer)
-    need(len(op.operands) <= 2, "it takes a buffer and perhaps a condition")
-    expect(op, TileType(shape_of(buffer), element_of(buffer)))
-
-
-def _in_tensor_memory(type_: Type) -> None:
-    need(isinstance(type_, BufferType) and type_.storage == "tensor", f"{type_} is not in tensor memory")
-
-
-def check_wgmma(op: Op) -> None:
-    """Extents after transposition agree; the accumulator's dtype is one that sums of the operands' may have."""
-    a, b, acc = (v.type for v in op.operands)
-    turns = (op.attrs["trans_a"], op.attrs["trans_b"])
-    first, second = (shape_of(x)[::-1] if turned else shape_of(x) for x, turned in zip((a, b), turns, strict=True))
-    need(len(first) == len(second) == 2 and first[1] == second[0], f"{a} and {b} do not fit together")
-    need(shape_of(acc) == (first[0], second[1]), f"the accumulator is {acc}, not of shape {[first[0], second[1]]}")
-    sums = (I32,) if element_of(a) is I8 else (F32, F16)
-    need(element_of(acc) in sums, f"the accumulator is {acc} for operands of {element_of(a)}")
-    expect(op, acc)
-    _same_layout(op, (op.operands[2], *op.results))
-
-
-def check_wgmma_wait(op: Op) -> None:
-    """The product, where it lies."""
-    expect(op, op.operands[0].type)
-    _same_layout(op, (op.operands[0], *op.results))
 
 
 def check_to_shared(op: Op) -> None:
@@ -505,7 +404,7 @@ def check_load(op: Op) -> None:
             f"`other` is {op.operands[2].type}, not {_pointee(op)}",
         )
     expect(op, _pointee(op))
-    _same_layout(op, (*op.operands, *op.results))
+    same_layout(op, (*op.operands, *op.results))
 
 
 def check_store(op: Op) -> None:
@@ -513,7 +412,7 @@ def check_store(op: Op) -> None:
     _mask(op, 2)
     need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op)
-    _same_layout(op, op.operands)
+    same_layout(op, op.operands)
 
 
 def check_atomic_rmw(op: Op) -> None:
@@ -521,7 +420,7 @@ def check_atomic_rmw(op: Op) -> None:
     _mask(op, 2)
     need(plain(op.operands[1].type) == _pointee(op), f"the value is {op.operands[1].type}, not {_pointee(op)}")
     expect(op, _pointee(op))
-    _same_layout(op, (*value_operands(op), *op.results))
+    same_layout(op, (*value_operands(op), *op.results))
 
 
 def check_atomic_cas(op: Op) -> None:
@@ -529,7 +428,7 @@ def check_atomic_cas(op: Op) -> None:
     for value in value_operands(op)[1:]:
         need(plain(value.type) == _pointee(op), f"a value is {value.type}, not {_pointee(op)}")
     expect(op, _pointee(op))
-    _same_layout(op, (*value_operands(op), *op.results))
+    same_layout(op, (*value_operands(op), *op.results))
 
 
 def check_alloc(op: Op) -> None:
@@ -584,7 +483,7 @@ def check_local_ptr(op: Op) -> None:
     need(len(indices) == len(buffer.shape), f"{len(indices)} indices for {buffer}")
     shape = _same_shapes(op, indices)
     expect(op, with_shape(pointer, shape))
-    _same_layout(op, (*indices, *op.results))
+    same_layout(op, (*indices, *op.results))
 
 
 def check_remote(op: Op) -> None:

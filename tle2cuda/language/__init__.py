@@ -29,21 +29,7 @@ from tle2cuda.ir.types import (
 )
 from tle2cuda.language import core, extra, math, random
 from tle2cuda.ops import bits as _bits  # noqa: F401  its operators register themselves
-from tle2cuda.ops.arithmetic import (
-    PropagateNan,
-    add,
-    cdiv,
-    clamp,
-    div_rn,
-    fdiv,
-    fma,
-    maximum,
-    minimum,
-    mul,
-    sub,
-    umulhi,
-    where,
-)
+from tle2cuda.ops.arithmetic import add, cdiv, div_rn, fdiv, fma, mul, sub, umulhi, where
 from tle2cuda.ops.atomics import (
     atomic_add,
     atomic_and,
@@ -88,6 +74,7 @@ from tle2cuda.ops.descriptors import (
 )
 from tle2cuda.ops.dot import dot
 from tle2cuda.ops.dot_scaled import dot_scaled
+from tle2cuda.ops.extrema import PropagateNan, clamp, maximum, minimum
 from tle2cuda.ops.gather import gather
 from tle2cuda.ops.histogram import histogram
 from tle2cuda.ops.inline_asm import inline_asm_elementwise

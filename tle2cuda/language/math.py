@@ -1,6 +1,7 @@
 """`tl.math`: elementwise mathematics under its second name."""
 
-from tle2cuda.ops.arithmetic import cdiv, clamp, div_rn, fdiv, fma, maximum, minimum, umulhi
+from tle2cuda.ops.arithmetic import cdiv, div_rn, fdiv, fma, umulhi
+from tle2cuda.ops.extrema import clamp, maximum, minimum
 from tle2cuda.ops.math import (
     abs,
     ceil,

@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 import tle2cuda.language as _tl
-from tle2cuda.jit_function import jit
+from tle2cuda.decorator import jit
 from tle2cuda.language.core import get_int_dtype
 from tle2cuda.ops.core import constexpr
 

@@ -179,24 +179,6 @@ def _shift(state: State, op: Op, args: list[C]) -> C:
     return narrowed(type_, mixed_bits("<<" if op.name == "shl" else ">>", SHIFT, args[0], by))
 
 
-@rule("min", "max")
-def _extreme(state: State, op: Op, args: list[C]) -> C:
-    return extreme(state, op.name, dtype(op), op.attrs.get("nan", "ignore"), args[0], args[1])
-
-
-def extreme(state: State, name: str, type_: DType, nan: str, a: C, b: C) -> C:
-    """Smaller or larger of two values; `nan` says whether a NaN operand is ignored or wins."""
-    if type_ is BOOL:
-        return binary("&&", AND, a, b) if name == "min" else binary("||", OR, a, b)
-    if type_.is_int():
-        return narrowed(type_, call(name, a, b))
-    if type_ in (F16, BF16):
-        return call(f"__h{name}" + ("_nan" if nan == "propagate" else ""), a, b)
-    if nan == "propagate":
-        return call(state.helper(f"{name}_nan"), a, b)
-    return call(f"f{name}f" if type_ is F32 else f"f{name}", a, b)
-
-
 @rule("mulhi")
 def _mulhi(state: State, op: Op, args: list[C]) -> C:
     type_ = dtype(op)

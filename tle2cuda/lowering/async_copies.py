@@ -200,6 +200,8 @@ class _Copy:
                     statements.assign(state.block, f"{name}[run]" if ev.runs > 1 else name, address.text, self.pointer.span)
 
                 over_registers(state, ev, one)
+                if extent and self.op.attrs.get("keeps_pointers"):
+                    statements.evaluate(state.block, f"{state.helper('keep_pointers')}({name})", self.pointer.span)
                 return name
         finally:
             state.scopes += opened

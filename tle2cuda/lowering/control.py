@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tle2cuda.errors import NotSupported
 from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, SHAPE, VIEWS, is_tile
 from tle2cuda.ir.effects import is_barrier
 from tle2cuda.ir.legality import is_pure, scratch_operands
@@ -14,15 +11,15 @@ from tle2cuda.ir.nodes import Op, Region, Value, walk
 from tle2cuda.ir.rewrite import captured_values
 from tle2cuda.ir.types import BufferType, PointerType, TileType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.cexpr import RELATIONAL, Affine, C, negate
+from tle2cuda.lowering.cexpr import RELATIONAL, C, negate
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.evaluate import Evaluator
 from tle2cuda.lowering.pipes import is_silent_release
 from tle2cuda.lowering.places import Places
 from tle2cuda.lowering.scalars import constant_int, scalar_text
-from tle2cuda.lowering.shared import first_element, row_major_strides
-from tle2cuda.lowering.state import BufferRef, CopiesBehind, Registers, State
+from tle2cuda.lowering.state import CopiesBehind, Registers, State
 from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.variables import assign_all, bind_buffer, declare, declare_handle, is_one_buffer, share, strides_of
 from tle2cuda.lowering.wgmma import added_to, in_flight, keep_sums
 from tle2cuda.lowering.writer import Block, operation
 
@@ -111,186 +108,7 @@ class WhileView:
     """A loop of `control.cu.j2` with a test."""
 
     test: str
-
-
-# ---- variables ------------------------------------------------------------------------------------------------------
-
-
-def declare(state: State, value: Value, hint: str) -> None:
-    """Declare a variable that branches or loops will assign, without a value."""
-    if isinstance(value.type, BufferType):
-        _declare_handle(state, value, hint, None, row_major_strides(value.type.shape))
-        return
-    if is_tile(value):
-        registers = state.new_registers(value, hint)
-        state.declare_registers(registers, value, value.span)
-        state.registers[value] = registers
-    else:
-        name = state.names.fresh(value.name or hint)
-        statements.variable(state.block, state.variable_type(value), name, value.span)
-        state.scalars[value] = C(name)
-
-
-def share(state: State, value: Value, variable: Value) -> None:
-    """Let `value` live in the same variable as `variable`."""
-    if variable in state.registers:
-        state.registers[value] = state.registers[variable]
-    elif variable in state.scalars:
-        state.scalars[value] = state.scalars[variable]
-
-
-def assign_all(state: State, variables: list[Value], values: list[Value]) -> None:
-    """`variables = values`, all at once: what would be overwritten before it is read goes through a copy."""
-    pending: list[tuple[Value, Value]] = []
-    for variable, value in zip(variables, values, strict=True):
-        if isinstance(variable.type, BufferType) and variable not in state.scalars:
-            _bind_buffer(state, variable, value)
-            continue
-        if isinstance(variable.type, BufferType):
-            _check_handle(state, variable, value)
-        if _same_storage(state, variable, value):
-            continue
-        pending.append((variable, value))
-    names = [_variable_name(state, variable) for variable, _ in pending]
-    texts = [_reads(state, value) for _, value in pending]
-    # A value may be another variable of this very assignment (`a, b = b, a`): its copy stands for it only here.
-    scalars, registers, buffers = dict(state.scalars), dict(state.registers), dict(state.buffers)
-    for i, (variable, value) in enumerate(pending):
-        later = [j for j in range(i + 1, len(pending)) if re.search(rf"\b{re.escape(names[i])}\b", texts[j])]
-        for j in later:
-            _stage(state, pending[j][1], names[j])
-            texts[j] = ""
-        if variable in scalars:
-            _assign_scalar(state, scalars[variable].text, value)
-        else:
-            assign_tile(state, registers[variable], value)
-    for _, value in pending:
-        if value in scalars:
-            state.scalars[value] = scalars[value]
-        if value in registers:
-            state.registers[value] = registers[value]
-        if value in buffers:
-            state.buffers[value] = buffers[value]
-
-
-def _bind_buffer(state: State, variable: Value, value: Value) -> None:
-    """Let a merged or carried buffer stand for `value`, whose bytes are the same on every way there."""
-    state.buffers.setdefault(variable, state.buffers[value])
-
-
-def _check_handle(state: State, variable: Value, value: Value) -> None:
-    """A handle can move between buffers of one shape only when their elements lie alike.
-
-    Raises:
-        NotSupported: They do not, as a window of a larger buffer and a buffer of its own.
-    """
-    if state.buffers[variable].strides != state.buffers[value].strides:
-        name = variable.name or value.name or "the buffer"
-        raise NotSupported(
-            f"`{name}` is a window of a larger buffer on one way and lies apart on another, which is not supported",
-            variable.span or value.span,
-            help="make all of them slots of one buffer, or use pointers: p = tle.gpu.local_ptr(buffer, (0, 0))",
-        )
-
-
-def _is_one_buffer(state: State, values: Sequence[Value]) -> bool:
-    """Whether buffers are known to be the same bytes, whichever way is taken."""
-    known = [state.buffers.get(v) for v in values]
-    return known[0] is not None and all(ref == known[0] for ref in known)
-
-
-def _declare_handle(state: State, variable: Value, hint: str, start: Value | None, strides: tuple[int, ...]) -> None:
-    """A pointer to the first element of the buffer that a name holds at the time."""
-    assert isinstance(variable.type, BufferType)
-    name = state.names.fresh(variable.name or hint)
-    pointer = f"{variable.type.element.cuda}*"
-    if start is None:
-        statements.variable(state.block, pointer, name, variable.span)
-    else:
-        statements.started(state.block, pointer, name, first_element(state, state.buffers[start]), variable.span)
-    shape = variable.type.shape
-    state.scalars[variable] = C(name)
-    state.buffers[variable] = BufferRef(name, shape, (Affine(),) * len(shape), True, strides)
-
-
-def _strides(state: State, value: Value) -> tuple[int, ...]:
-    """Strides of a buffer that may be a handle made in a body that is not written yet."""
-    assert isinstance(value.type, BufferType)
-    ref = state.buffers.get(value)
-    return ref.strides if ref is not None else row_major_strides(value.type.shape)
-
-
-def _text(state: State, value: Value) -> C:
-    """What is assigned to the variable of a scalar or of a buffer's handle."""
-    if not isinstance(value.type, BufferType):
-        return scalar_text(state, value)
-    return C(first_element(state, state.buffers[value]))
-
-
-def _stage(state: State, value: Value, target_name: str) -> None:
-    """Keep a copy of a value that is about to be overwritten."""
-    if is_tile(value):
-        registers = Registers(
-            state.names.fresh(f"{target_name}_next"), state.layout(value), state.layout(value).vector()[1]
-        )
-        state.declare_registers(registers, value)
-        assign_tile(state, registers, value)
-        state.registers[value] = registers
-        return
-    name = state.names.fresh(f"{target_name}_next")
-    if isinstance(value.type, BufferType):
-        pointer = f"{value.type.element.cuda}*"
-        statements.constant(state.block, pointer, name, _text(state, value).text)
-        starts = (Affine(),) * len(value.type.shape)
-        state.buffers[value] = BufferRef(name, value.type.shape, starts, True, state.buffers[value].strides)
-        return
-    _show_line(state, value)
-    state.define_constant(value, name, scalar_text(state, value).text)
-    state.scalars[value] = C(name)
-
-
-def _assign_scalar(state: State, name: str, value: Value) -> None:
-    text = _text(state, value).text
-    if text != name:
-        _show_line(state, value)
-        statements.assign(state.block, name, text, value.span)
-
-
-def _show_line(state: State, value: Value) -> None:
-    """The user's line in front of a scalar that is spelled where it is carried on, not where it is computed."""
-    op = state.definitions.get(value)
-    if op is not None and value.name and not isinstance(value.type, BufferType) and not scalar_text(state, value).is_simple:
-        state.comment(op.span)
-
-
-def _same_storage(state: State, variable: Value, value: Value) -> bool:
-    if is_tile(variable):
-        source = state.registers.get(value)
-        return source is not None and source.name == state.registers[variable].name
-    if isinstance(variable.type, BufferType):
-        return _text(state, value).text == state.scalars[variable].text
-    return value in state.scalars and state.scalars[value].text == state.scalars[variable].text
-
-
-def _variable_name(state: State, variable: Value) -> str:
-    return state.registers[variable].name if is_tile(variable) else state.scalars[variable].text
-
-
-def _reads(state: State, value: Value) -> str:
-    """Names that evaluating a value reads."""
-    if not is_tile(value):
-        return _text(state, value).text
-    seen: list[str] = []
-    stack = [value]
-    while stack:
-        v = stack.pop()
-        if v in state.registers:
-            seen.append(state.registers[v].name)
-        elif not is_tile(v) and v in state.scalars:
-            seen.append(state.scalars[v].text)
-        elif (op := state.definitions.get(v)) is not None:
-            stack += op.operands
-    return " ".join(seen)
+    keep_rolled: bool = False
 
 
 # ---- in-place updates -----------------------------------------------------------------------------------------------
@@ -392,6 +210,8 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
     for i, op in enumerate(inner_ops):
         if op in readers and (i > made_at or op.name in _RENAMING):
             return False
+    if state.layout(value).num_registers == 1:
+        return True  # one element: what is above the new value has read the old one
     # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
     direct = set(state.uses.get(param, ()))
     return all(reader in direct for reader in readers if reader in inner_ops)
@@ -431,8 +251,8 @@ def emit_if(state: State, op: Op, tail_of_kernel: bool = False) -> None:
         return
     state.comment(op.span)
     for result, *ways in zip(op.results, then.terminator.operands, other.terminator.operands, strict=True):
-        if isinstance(result.type, BufferType) and _is_one_buffer(state, ways):
-            _bind_buffer(state, result, ways[0])
+        if isinstance(result.type, BufferType) and is_one_buffer(state, ways):
+            bind_buffer(state, result, ways[0])
         else:
             declare(state, result, "merged")
     condition = scalar_text(state, op.operands[0])
@@ -482,10 +302,10 @@ def _product_to_take_over(state: State, param: Value, init: Value) -> Registers 
 def start_variable(state: State, param: Value, init: Value, following: Value) -> None:
     """Declare the variable of a loop-carried value with its start value; `following` is its value in the next step."""
     if isinstance(param.type, BufferType):
-        if following is param or _is_one_buffer(state, (init, following)):
+        if following is param or is_one_buffer(state, (init, following)):
             state.buffers[param] = state.buffers[init]
         else:
-            _declare_handle(state, param, init.name or "handle", init, _strides(state, init))
+            declare_handle(state, param, init.name or "handle", init, strides_of(state, init))
             state.levels[param] = state.level + 1
         return
     if isinstance(param.type, TileType):
@@ -612,11 +432,13 @@ def emit_while(state: State, op: Op) -> None:
             update_in_place(state, after, _behind(before, after, passed), after.terminator.operands)
         emit_ops(state, after.body)
         assign_all(state, list(before.params), list(after.terminator.operands))
+    # Threads that leave it one by one gain nothing by copies of the body.
+    keep_rolled = any(inner.attrs.get("own") for inner in before.body)
     if tested.lines:
-        view = WhileView(negate(test).text)
+        view = WhileView(negate(test).text, keep_rolled)
         write(state.block, TEMPLATE, "endless_loop", view, op.span, before=tested, body=body)
     else:
-        write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
+        write(state.block, TEMPLATE, "while_loop", WhileView(test.text, keep_rolled), op.span, body=body)
 
 
 def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value | None, ...]:

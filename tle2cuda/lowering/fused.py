@@ -39,7 +39,7 @@ from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation
 
 TEMPLATE = "fused.cu.j2"
-_BYTES_IN_FLIGHT = 256  # that a thread loads before it waits, where more would be in vain
+_BYTES_IN_FLIGHT = 512  # that a thread loads before it waits, where more would be in vain
 
 
 @dataclass(frozen=True, slots=True)

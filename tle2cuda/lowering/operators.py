@@ -47,7 +47,19 @@ def index_rule(*names: str) -> Callable[[IndexRule], IndexRule]:
 
 def elementwise(state: State, op: Op, arguments: list[Expr], to_text: ToText) -> Expr:
     """The value of one elementwise operation."""
-    from tle2cuda.lowering import arithmetic, casts, compare, hints, inline_asm, libdevice, mapping, math, overflow, random  # noqa: F401  (they register their rules)
+    from tle2cuda.lowering import (  # noqa: F401  (they register their rules)
+        arithmetic,
+        casts,
+        compare,
+        extrema,
+        hints,
+        inline_asm,
+        libdevice,
+        mapping,
+        math,
+        overflow,
+        random,
+    )
 
     if op in state.wrapping:
         return call(state.helper(f"{op.name}_wrapping"), *_texts(op, arguments, to_text, exact=True))

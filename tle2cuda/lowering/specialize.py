@@ -13,7 +13,7 @@ from tle2cuda.ir.nodes import DIVIDES, Kernel, Op, Region, walk
 from tle2cuda.ir.rules import scratch_operands
 from tle2cuda.ir.types import BufferType
 from tle2cuda.lowering import statements
-from tle2cuda.lowering.control import assign_all, emit_ops, emit_tail, share
+from tle2cuda.lowering.control import emit_ops, emit_tail
 from tle2cuda.lowering.copies import assign_tile
 from tle2cuda.lowering.mbarriers import MeetingView
 from tle2cuda.lowering.names import ascii_identifier
@@ -22,6 +22,7 @@ from tle2cuda.lowering.scalars import scalar_text
 from tle2cuda.lowering.state import Scope, State
 from tle2cuda.lowering.tasks import WARP_BARRIER, Task
 from tle2cuda.lowering.templates import write
+from tle2cuda.lowering.variables import assign_all, share
 from tle2cuda.lowering.writer import Block, Line
 from tle2cuda.passes.meetings import is_meeting
 from tle2cuda.passes.pipes import ELECTED

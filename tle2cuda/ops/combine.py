@@ -11,15 +11,15 @@ from tle2cuda.errors import DTypeMismatch, InvalidType, ShapeMismatch
 from tle2cuda.ir import builder
 from tle2cuda.ir.nodes import Region, Value
 from tle2cuda.ir.types import BF16, BOOL, DType
-from tle2cuda.ops import arithmetic, core
+from tle2cuda.ops import arithmetic, core, extrema
 from tle2cuda.ops.core import call_function, dims_text, fact, is_literal, tensor, to_tensor, unwrap
 from tle2cuda.ops.numerics import Array, as_values, widen
 
 _KNOWN = {
     arithmetic.add: "sum",
     arithmetic.mul: "prod",
-    arithmetic.maximum: "max",
-    arithmetic.minimum: "min",
+    extrema.maximum: "max",
+    extrema.minimum: "min",
 }
 
 

@@ -10,8 +10,8 @@ from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import I32
 from tle2cuda.ops import core
-from tle2cuda.ops.arithmetic import minimum
 from tle2cuda.ops.core import builtin, emit_value, meaning, static_int, tensor, to_tensor, unwrap
+from tle2cuda.ops.extrema import minimum
 
 
 def _grid_axis(axis: Any, function: str) -> int:

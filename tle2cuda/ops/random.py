@@ -14,7 +14,7 @@ import numpy as np
 from tle2cuda.errors import DTypeMismatch, InvalidArgument
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import F32, I32, I64, U32, U64, DType, dtype_of
-from tle2cuda.ops import arithmetic, bits, core
+from tle2cuda.ops import arithmetic, bits, core, extrema
 from tle2cuda.ops.core import broadcast_all, builtin, constant, emit_value, meaning, numeric, tensor, to_tensor
 from tle2cuda.ops.math import cos, log, sin, sqrt
 from tle2cuda.ops.numerics import Array, multiply_high
@@ -250,7 +250,7 @@ def pair_uniform_to_normal(u1: Any, u2: Any) -> tuple[tensor, tensor]:
     Example:
         ``a, b = tl.pair_uniform_to_normal(u, v)``
     """
-    first = arithmetic.maximum(1.0e-7, u1)
+    first = extrema.maximum(1.0e-7, u1)
     angle = to_tensor(u2) * (2 * math.pi)
     radius = sqrt(log(first) * -2.0)
     return radius * cos(angle), radius * sin(angle)

@@ -8,15 +8,7 @@ from typing import Any, ClassVar, TypeVar, cast
 
 from tle2cuda.errors import ConstexprRequired, InvalidArgument, InvalidType
 from tle2cuda.ir.nodes import Value
-from tle2cuda.ir.types import (
-    ADDRESS_SPACE_NUMBERS,
-    BufferType,
-    DType,
-    Element,
-    PointerType,
-    element_of,
-    shape_of,
-)
+from tle2cuda.ir.types import ADDRESS_SPACE_NUMBERS, BufferType, DType, Element, PointerType, element_of, shape_of
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 

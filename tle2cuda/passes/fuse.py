@@ -9,6 +9,7 @@ Each region becomes one loop over the registers of a thread. An operation joins 
 - it uses what the group loads in vectors up to an edge, in a loop: the branch of the edge would keep the next vector's load
   behind what is computed of this one.
 
+Where a group loads much, independent loads and arithmetic in other layouts go in front of it, so that it may go on.
 Index tiles and other lazy values stay outside; when they are made from values of the group they go along with it.
 """
 
@@ -21,7 +22,7 @@ from functools import cached_property
 from tle2cuda.analysis.accesses import may_tear_copies
 from tle2cuda.analysis.addresses import Addresses
 from tle2cuda.analysis.axis_info import AxisInfo, axis_info
-from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, RENAMES, is_tile, lazy_values
+from tle2cuda.ir.classify import CHOICES, ELEMENTWISE, RENAMES, element_bytes, is_tile, lazy_values
 from tle2cuda.ir.effects import Roots, effects
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op
 from tle2cuda.ir.rewrite import definitions, uses_of
@@ -30,6 +31,7 @@ from tle2cuda.layout import Layout
 
 _MEMORY = frozenset(("load", "store", "atomic_rmw", "atomic_cas"))
 _POINTER_MAKERS = frozenset(("ptr_add", "local_ptr", "remote"))
+_MANY_REGISTERS = 192  # of a thread, that rather not hold what is loaded until something is done with it
 _SCALAR_PURE = ELEMENTWISE | frozenset(
     ["constant", "program_id", "num_programs", "cluster_rank", "alloc", "buffer_view", "remote", "local_ptr"]
 )
@@ -46,6 +48,16 @@ class _Group:
     ops: list[Op] = field(default_factory=list)
     defined: set[Value] = field(default_factory=set)
 
+    def add(self, op: Op) -> None:
+        self.layout = _layout_of(op)
+        self.ops.append(op)
+        self.defined.update(op.results)
+
+    @property
+    def loaded(self) -> int:
+        """Registers of a thread that take what it loads."""
+        return sum(_registers(op) for op in self.ops if op.name == "load")
+
 
 class _Fuse:
     def __init__(self, kernel: Kernel) -> None:
@@ -59,8 +71,14 @@ class _Fuse:
 
     def region(self, region: Region) -> Region:
         out: list[Op] = []
-        group = _Group()
+        front, group = _Group(), _Group()
         for op in region.ops:
+            if self._may_go_in_front(op, group):
+                if front.ops and not self._joins(op, front):
+                    self._flush(front, out)
+                front.add(op)
+                continue
+            self._flush(front, out)
             if self._is_symbolic(op):
                 if any(v in group.defined for v in op.operands):
                     if _layout_of(op) not in (group.layout, None):
@@ -74,9 +92,7 @@ class _Fuse:
             elif self._is_member(op):
                 if group.ops and not self._joins(op, group):
                     self._flush(group, out)
-                group.layout = _layout_of(op)
-                group.ops.append(op)
-                group.defined.update(op.results)
+                group.add(op)
             elif self._may_precede(op, group):
                 out.append(op)
             else:
@@ -101,6 +117,21 @@ class _Fuse:
         if op.name == "map" and len(op.results) > 1:
             return False
         return (op.name in ELEMENTWISE or op.name in CHOICES or op.name == "map") and is_tile(op.results[0])
+
+    def _may_go_in_front(self, op: Op, group: _Group) -> bool:
+        """Whether an operation in another layout, and its group, stand in front of the open one.
+
+        So the open group may go on behind it, and what it loads need not be in registers all at once. Only where that is
+        much: else it is as well to load all of it first.
+        """
+        if group.loaded < _MANY_REGISTERS or self._is_symbolic(op) or not self._is_member(op):
+            return False
+        if _layout_of(op) == group.layout or any(v in group.defined for v in op.operands):
+            return False
+        if op.name not in _MEMORY:
+            return op.name in ELEMENTWISE
+        only_loads = all(other.name == "load" for other in group.ops if other.name in _MEMORY)
+        return op.name == "load" and only_loads and not op.attrs.get("volatile")
 
     def _may_precede(self, op: Op, group: _Group) -> bool:
         """Whether an operation that computes no tile can be moved in front of the open group."""
@@ -234,6 +265,14 @@ def _layout_of(op: Op) -> Layout | None:
         if isinstance(value.type, TileType):
             return value.type.layout
     return None
+
+
+def _registers(op: Op) -> int:
+    """Registers of a thread that hold what an operation makes, vector by vector."""
+    layout = _layout_of(op)
+    assert layout is not None
+    width = layout.vector()[1]
+    return layout.num_registers // width * -(-width * element_bytes(op.results[0]) // 4)
 
 
 def _space(op: Op) -> str:

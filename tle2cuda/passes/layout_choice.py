@@ -14,15 +14,13 @@ from functools import cached_property
 
 from tle2cuda.analysis.axis_info import AxisInfo
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile, lazy_values
-from tle2cuda.ir.effects import Roots
 from tle2cuda.ir.nodes import Kernel, Op, Value, walk
 from tle2cuda.ir.rewrite import definitions
-from tle2cuda.ir.types import GLOBAL, BufferType, PointerType, TileType
+from tle2cuda.ir.types import GLOBAL, PointerType, TileType
 from tle2cuda.layout import (
     LANE_BITS,
     MMA_INSTRUCTIONS,
     Layout,
-    SharedLayout,
     axis_unit,
     blocked,
     flatten,
@@ -32,8 +30,9 @@ from tle2cuda.layout import (
     sort_layout,
     unflatten,
 )
-from tle2cuda.layout.bank_choice import SharedAccess, without_conflicts
+from tle2cuda.layout.bank_choice import without_conflicts
 from tle2cuda.passes.access_layout import MAX_ACCESS_BYTES, SECTOR_BYTES, caches_neighbours, spreads, with_traded_registers
+from tle2cuda.passes.swizzled_accesses import SwizzledAccesses
 from tle2cuda.targets import parse_target
 
 _MANY_ROWS = 8  # from which on it costs more to join what warps reduced than to read rows by one warp each
@@ -61,69 +60,6 @@ class Component:
     parts: list[tuple[int, ...]] = field(default_factory=list)  # extents of parts that are taken out or put in
     turned_into: list[Op] = field(default_factory=list)  # transpositions of its tiles
     turned_from: list[Op] = field(default_factory=list)  # transpositions that make its tiles
-
-
-class SwizzledAccesses:
-    """Which pointers lead into swizzled buffers, and where their elements lie."""
-
-    def __init__(self, kernel: Kernel, made: Mapping[Value, Op], info: Mapping[Value, AxisInfo]) -> None:
-        self._definitions = made
-        self._info = info
-        self._spans = {
-            op.result: op.attrs["swizzle_bytes"]
-            for op in walk(kernel.body)
-            if op.name == "alloc" and op.attrs.get("swizzle_bytes")
-        }
-        self._roots = Roots(kernel) if self._spans else None
-
-    def access(self, pointer: Value, turned: Op | None = None) -> SharedAccess | None:
-        """Where a tile of pointers leads; None when that is no whole swizzled buffer.
-
-        Args:
-            pointer: The pointers.
-            turned: A transposition of the tile that is loaded through them, whose result is meant.
-        """
-        op = self._definitions.get(pointer)
-        if self._roots is None or op is None or op.name != "local_ptr":
-            return None
-        buffer = op.operands[0].type
-        assert isinstance(buffer, BufferType)
-        spans = {self._spans.get(root) if root is not None else None for root in self._roots.of(op.operands[0])}
-        if len(spans) != 1 or None in spans:
-            return None
-        (span,) = spans
-        size = buffer.element.bytes
-        places = SharedLayout.swizzled(buffer.shape, size, int(span or 0))
-        axes = self._buffer_axes(op)
-        if axes is None:
-            return None
-        if turned is not None:
-            axes = tuple(axes[axis] for axis in turned.attrs["perm"])
-        images = [image * size for axis in reversed(axes) for image in places.images_elems[axis]]
-        return SharedAccess(tuple(images), size)
-
-    def _buffer_axes(self, op: Op) -> tuple[int, ...] | None:
-        """For each axis of a tile of pointers the axis of the buffer along which it goes; None when it is another way."""
-        buffer, pointers = op.operands[0].type, op.result.type
-        if not isinstance(buffer, BufferType) or not isinstance(pointers, TileType):
-            return None
-        indices = op.operands[1:]
-        if not indices:
-            return tuple(range(len(buffer.shape)))
-        if len(pointers.shape) != len(indices):
-            return None
-        found: dict[int, int] = {}
-        for axis, index in enumerate(indices):
-            known = self._info.get(index)
-            if known is None or known.lo != 0:
-                return None
-            goes = [a for a, extent in enumerate(pointers.shape) if known.constancy[a] < extent]
-            if len(goes) != 1 or known.contiguity[goes[0]] < pointers.shape[goes[0]]:
-                return None
-            found[goes[0]] = axis
-        if len(found) != len(indices) or any(pointers.shape[a] != buffer.shape[b] for a, b in found.items()):
-            return None
-        return tuple(found[axis] for axis in range(len(found)))
 
 
 class LayoutChoice:

@@ -36,6 +36,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("products", "before layouts, which put operands and sums where the instructions want them"),
     Pass("layouts", "gives every tile its place in registers; the passes below ask which thread holds what"),
     Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
+    Pass("settling", "after layouts, which decide who holds what; before scratch, which such loops then need none of"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),

@@ -20,6 +20,7 @@ from tle2cuda.ir.types import (
     PointerType,
     TileType,
     Type,
+    dtype_of,
     shape_of,
     slot_type,
     with_shape,
@@ -29,6 +30,7 @@ from tle2cuda.passes.ring_buffers import ring_of
 from tle2cuda.passes.ring_iterations import Iterations, When
 from tle2cuda.passes.ring_writer import Writer
 
+_HALF_BITS = 16
 _LEFT_REASON = "zeros of iterations that do not exist have landed"
 
 
@@ -55,6 +57,7 @@ class RingLoop:
         self.is_for_products = is_for_products
         self._turned_bases: dict[tuple[Value, tuple[int, ...]], Value] = {}
         self.ahead = plan.stages - 1
+        self._stage: Value | None = None  # of the iteration that the loop is in, where it goes from one to the next
         self.turn = into.turns.now(plan)  # stages used by earlier runs of the loop; None where there are none
         self.pipe = into.pipes.get(plan) or ring_of(into, plan, self.is_for_products)
 
@@ -182,8 +185,10 @@ class RingLoop:
             moved = self._turned_pointers(staged.addresses[0], staged.order, load.span)
             operands = [moved, *(self._turned(v, staged.order, load.span) for v in operands[1:])]
         pointers, *masks = operands
-        attrs = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
-        into.emit(make_op("cp_async", (pointers, slot, *masks), (), attrs, span=load.span))
+        kind: dict[str, object] = {"has_mask": bool(masks), "eviction": load.attrs.get("eviction") or ""}
+        if self.plan.has_warpgroups and self.plan.holder is not None:
+            kind["keeps_pointers"] = True  # the product is waited for in the turn that copies
+        into.emit(make_op("cp_async", (pointers, slot, *masks), (), kind, span=load.span))
 
     def _turn_pointers(self) -> None:
         """Turn pointers that the loop only moves by scalars in front of it, for its first stages and those behind."""
@@ -229,6 +234,10 @@ class RingLoop:
         further = () if self.is_split else self.addresses.ahead(filled)
         counts = self.counts_iterations()
         counter = params[0] if counts else Value(I32, "iteration" if self.turn is None else "turn", span)
+        stages: tuple[Value, ...] = ()
+        if self._carries_stage:
+            stages = (Value(I32, "stage", span),)
+            (self._stage,) = stages
         before = dict(into.mapping)
         for was, now in zip(old, params, strict=True):
             into.bind(was, now)
@@ -237,12 +246,17 @@ class RingLoop:
             number = self.number_of(params[0]) if counts else counter
             following = self._body(number, params[0], further)
             kept = tuple(into[v] for v in self.region.terminator.operands)
-            return (*kept, *following, *(() if counts else (self._next(counter),)))
+            moved = tuple(self._moved_on(stage, 1) for stage in stages)
+            return (*kept, *following, *moved, *(() if counts else (self._next(counter),)))
 
-        extra = () if counts else (counter,)
+        extra = (*stages, *(() if counts else (counter,)))
         region = into.inside(body, span, (*params, *further, *extra))
+        self._stage = None
         into.mapping = before
-        starts = () if counts else (self.turn or into.number(0, I32, span),)
+        starts = (
+            *(into.number(0, I32, span) for _ in stages),
+            *(() if counts else (self.turn or into.number(0, I32, span),)),
+        )
         operands = (*(into[v] for v in loop.operands), *filled, *starts)
         results = (*loop.results, *(Value(v.type, "", span) for v in (*further, *extra)))
         attrs = {name: value for name, value in loop.attrs.items() if name != "num_stages"}
@@ -252,9 +266,23 @@ class RingLoop:
             self._behind(None if counts else results[-1])
         self.settle()
 
+    @property
+    def _carries_stage(self) -> bool:
+        """Whether the stage goes from one iteration to the next, instead of following from the number of each.
+
+        That takes a division, which delays a product that is waited for in the iteration that issues it. One that is in
+        flight longer hides it, and powers of two need none. Products by `wgmma` of 8 bits lose by it (4 % on an H200).
+        """
+        plan = self.plan
+        is_power_of_two = plan.capacity & (plan.capacity - 1) == 0
+        is_narrow = any(dtype_of(staged.load.result.type).bits < _HALF_BITS for staged in plan.loads)
+        return plan.holder is not None and not (plan.has_barriers or is_power_of_two or (plan.has_warpgroups and is_narrow))
+
     def wait(self, number: Value) -> tuple[tuple[Value, Value], dict[Op, tuple[Staged, Value]]]:
         """Wait for a stage; returns its place, and its slot for each load."""
         place = self._place(number, "stage")
+        if self._stage is not None:
+            place = self._stage, place[1]
         types: tuple[Type, ...] = (BOOL, *self._slots())
         names = ("is_closed", *self._names())
         waited = self.into.emit(make_op("pipe_wait", (self.pipe, *place), types, {}, (), self.span, names))
@@ -263,9 +291,7 @@ class RingLoop:
 
     def refill(self, number: Value, induction: Value, further: tuple[Value, ...]) -> tuple[Value, ...]:
         """Make the copies that are as far ahead of an iteration as the ring is long."""
-        into, span = self.into, self.span
-        ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
-        free = self._place(ahead, "free_stage")
+        free = self._place_ahead(number)
         is_guarded = not self.plan.has_warpgroups or self.plan.has_barriers
         return self._fill(free, self._later(induction, number, self.ahead), further, is_guarded)
 
@@ -285,13 +311,12 @@ class RingLoop:
         The copies for a later one stand in front of what the loop does, or where they may be made: behind the product that
         issues them, or the one that is in flight while they are.
         """
-        into, span, plan = self.into, self.span, self.plan
+        into, plan = self.into, self.plan
         (stage, lap), slots = self.wait(number)
         following: tuple[Value, ...] = ()
         if not self.is_split:
             later = self._later(induction, number, self.ahead)
-            ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
-            free = self._place(ahead, "free_stage")
+            free = self._place_ahead(number)
         is_late = plan.holder is not None or plan.is_filled_behind or (plan.has_barriers and plan.overlapped is not None)
         if not is_late and not self.is_split:
             following = self._fill(free, later, further, not plan.has_warpgroups or plan.has_barriers)
@@ -405,6 +430,26 @@ class RingLoop:
         stages = into.number(self.plan.capacity, I32, span)
         stage = into.make("rem", (number, stages), I32, span, name)
         return stage, into.make("idiv", (number, stages), I32, span, "lap")
+
+    def _place_ahead(self, number: Value) -> tuple[Value, Value]:
+        """Stage and lap of the iteration whose copies stand in the one that the loop is in."""
+        into, span = self.into, self.span
+        ahead = into.make("add", (number, into.number(self.ahead, I32, span)), I32, span)
+        stage, lap = self._place(ahead, "free_stage")
+        return (stage if self._stage is None else self._moved_on(self._stage, self.ahead, "free_stage")), lap
+
+    def _moved_on(self, stage: Value, distance: int, name: str = "") -> Value:
+        """The stage so many behind another one, fewer than there are."""
+        into, span, capacity = self.into, self.span, self.plan.capacity
+        zero, last, stages, count = (into.number(v, I32, span) for v in (0, capacity - 1, capacity, distance))
+        if distance == capacity - 1 > 1:
+            is_first = into.make("cmp", (stage, zero), BOOL, span, predicate="eq")
+            before = into.make("sub", (stage, into.number(1, I32, span)), I32, span)
+            return into.make("select", (is_first, last, before), I32, span, name)
+        moved = into.make("add", (stage, count), I32, span)
+        is_over = into.make("cmp", (moved, stages), BOOL, span, predicate="eq" if distance == 1 else "ge")
+        start = zero if distance == 1 else into.make("sub", (moved, stages), I32, span)
+        return into.make("select", (is_over, start, moved), I32, span, name)
 
     def _later(self, induction: Value, number: Value, ahead: int) -> Callable[[int], When]:
         """The iteration so far ahead of the one that the loop is in, and those behind it."""

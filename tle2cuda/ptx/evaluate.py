@@ -271,7 +271,7 @@ def _low24(step: Step, a: Bits) -> Any:
 
 @_does("min", "max", "min_nan", "max_nan")
 def _extreme(step: Step, a: Bits, b: Bits) -> Any:
-    from tle2cuda.ops.arithmetic import extremum
+    from tle2cuda.ops.extrema import extremum
 
     kind, _, nan = step.kind.partition("_")
     x, y = to_values(a, step.type), to_values(b, step.type)

@@ -7,8 +7,9 @@ from tle2cuda.runtime.build import build, build_artifact, check_resources
 from tle2cuda.runtime.cache import KernelCache
 from tle2cuda.runtime.contract import ArgSpec, LaunchContract, ScratchSpec
 from tle2cuda.runtime.nvrtc import CompileOptions
+from tle2cuda.runtime.parameters import Parameter, parameters_of
 from tle2cuda.runtime.scratch import get_allocator, set_allocator
-from tle2cuda.runtime.signature import Parameter, Specialization, parameters_of, parse_signature
+from tle2cuda.runtime.signature import Specialization, parse_signature
 
 __all__ = [
     "ArgSpec",

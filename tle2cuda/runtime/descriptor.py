@@ -27,8 +27,8 @@ def _element_bytes(tensor: Any) -> int:
     if hasattr(tensor, "itemsize"):
         return int(tensor.itemsize)
     # A wrapper with an address and a dtype, or a stand-in.
-    from tle2cuda.runtime.args import array_dtype
     from tle2cuda.runtime.contract import DTYPE_BYTES
+    from tle2cuda.runtime.descriptions import array_dtype
 
     return DTYPE_BYTES[tensor.short_dtype() if hasattr(tensor, "short_dtype") else array_dtype(str(tensor.dtype))]
 
@@ -53,7 +53,7 @@ class TensorDescriptor:
     padding: str = "zero"
     round_f32_to_tf32: bool = False
 
-    # What the last launch found, as `tle2cuda.runtime.args` keeps it: launches after it check no parts again.
+    # What the last launch found, as `tle2cuda.runtime.descriptions` keeps it: launches after it check no parts again.
     checked: Any = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class MockTensor:
         """
         if isinstance(self.dtype, DType):
             return self.dtype.short
-        from tle2cuda.runtime.args import array_dtype
+        from tle2cuda.runtime.descriptions import array_dtype
 
         return array_dtype(str(self.dtype))
 

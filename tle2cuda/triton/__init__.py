@@ -9,9 +9,9 @@ import importlib
 from typing import Any
 
 from tle2cuda import cdiv, next_power_of_2
+from tle2cuda.decorator import jit
 from tle2cuda.errors import CompilationError, KernelError, OutOfResources
 from tle2cuda.jit_function import JitFunction as JITFunction
-from tle2cuda.jit_function import jit
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper, reinterpret
 from tle2cuda.runtime.scratch import set_allocator
 from tle2cuda.triton.errors import TritonError

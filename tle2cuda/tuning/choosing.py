@@ -13,9 +13,10 @@ from typing import Any, NoReturn
 
 from tle2cuda.compiler import kernel_parameters
 from tle2cuda.errors import ArgumentError
-from tle2cuda.runtime.args import array_dtype_name
 from tle2cuda.runtime.contract import DTYPE_BYTES, ArgSpec
-from tle2cuda.runtime.signature import Parameter, assign_entries, parse_entry, split_signature, unwrap_constexpr
+from tle2cuda.runtime.descriptions import array_dtype_name
+from tle2cuda.runtime.parameters import Parameter, unwrap_constexpr
+from tle2cuda.runtime.signature import assign_entries, parse_entry, split_signature
 from tle2cuda.tuning.autotuner import Autotuner
 from tle2cuda.tuning.compiling import first_line
 from tle2cuda.tuning.computed import Heuristics

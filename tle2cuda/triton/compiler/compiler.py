@@ -7,7 +7,7 @@ from typing import Any
 
 from tle2cuda.errors import ArgumentError
 from tle2cuda.runtime.launches import HostLaunch
-from tle2cuda.runtime.signature import unwrap_constexpr
+from tle2cuda.runtime.parameters import unwrap_constexpr
 from tle2cuda.targets import parse_target
 from tle2cuda.triton import knobs
 from tle2cuda.triton.backends import backends

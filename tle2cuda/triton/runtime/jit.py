@@ -6,12 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from tle2cuda.decorator import jit
 from tle2cuda.jit_function import JitFunction as JITFunction
-from tle2cuda.jit_function import KernelInterface, jit
-from tle2cuda.runtime.args import array_dtype
+from tle2cuda.jit_function import KernelInterface
+from tle2cuda.runtime.descriptions import array_dtype
 from tle2cuda.runtime.mocks import MockTensor, TensorWrapper, reinterpret
-from tle2cuda.runtime.signature import Parameter as KernelParam
-from tle2cuda.runtime.signature import unwrap_constexpr
+from tle2cuda.runtime.parameters import Parameter as KernelParam
+from tle2cuda.runtime.parameters import unwrap_constexpr
 from tle2cuda.triton import knobs
 from tle2cuda.triton.runtime import driver
 
@@ -42,7 +43,7 @@ def must_use_result(fn: T, *args: Any, **kwargs: Any) -> T:
 
 def mangle_type(value: Any, specialize: bool = False) -> str:
     """Type of an argument in signature notation."""
-    from tle2cuda.runtime.args import describe
+    from tle2cuda.runtime.descriptions import describe
 
     key, _ = describe(KernelParam("value", specialize=specialize), value)
     if key is None or key == "1":
