@@ -91,7 +91,7 @@ class Iterations:
         distance = into.number(abs(ahead), self.type, span)
         lowest = self.plan.bounds[0].lo if ahead > 0 else end.lo
         if lowest is None or lowest < 0:
-            left, distance = (into.make("cast", (v,), self._unsigned, span, "left") for v in (left, distance))
+            left, distance = (into.make("cast", (v,), self._unsigned, span, "remaining") for v in (left, distance))
         return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
 
     def _starts(self, counter: Value, moved: Value | None, further: int) -> Value:
@@ -107,7 +107,7 @@ class Iterations:
         distance = into.number(further * abs(self.plan.step), self._unsigned, span)
         if moved is not None:
             distance = into.make("add", (into.make("cast", (moved,), self._unsigned, span), distance), self._unsigned, span)
-        left = into.make("cast", (self._distance(self.lower, self.upper),), self._unsigned, span, "left")
+        left = into.make("cast", (self._distance(self.lower, self.upper),), self._unsigned, span, "remaining")
         exists = into.make("cmp", (distance, left), BOOL, span, predicate="lt")
         return into.make("and", (self.has_any(), exists), BOOL, span)
 
