@@ -46,6 +46,7 @@ def test_every_pass_says_why_it_stands_where_it_stands() -> None:
         "tensor_memory",
         "settling",
         "scratch",
+        "unscaled_sums",
         "fuse",
         "barriers",
         "shared_map",

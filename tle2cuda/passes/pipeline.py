@@ -38,6 +38,7 @@ PASSES: tuple[Pass, ...] = (
     Pass("tensor_memory", "after layouts, which put operands into shared memory; the sums it loads are tiles like others"),
     Pass("settling", "after layouts, which decide who holds what; before scratch, which such loops then need none of"),
     Pass("scratch", "after layouts, which decide what reductions, scans and conversions exchange between warps"),
+    Pass("unscaled_sums", "before fuse, which makes loops of their own of what it marks; needs layouts"),
     Pass("fuse", "after scratch: an operation that exchanges data between threads ends a loop"),
     Pass("barriers", "after fuse, so that no later pass moves a memory access; scratch counts like any buffer"),
     Pass("shared_map", "last: overlays scratch where barriers already keep uses apart, which costs nothing"),
