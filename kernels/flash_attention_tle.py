@@ -14,6 +14,9 @@ import tle2cuda.language as tl
 from kernels.flash_attention import LOG2_E, checked_scale, layout_of_one_length, lse_strides
 from tle2cuda.language import tle
 
+MOST_GROWTH = tl.constexpr(8.0)  # of exponents of two: weights of up to 256, which float16 holds as well as those up to 1
+MOST_HELD = tl.constexpr(128)  # columns of queries that fit into registers beside all else; others stay in shared memory
+
 
 @tle2cuda.jit
 def fetch(
@@ -48,8 +51,11 @@ def softmax_step(score, largest, total, scale, MASKED: tl.constexpr, BLOCK_M: tl
     """Weights of a block of keys, the sums with them, the largest scores, and what the past is worth.
 
     Of each row there are 8 sums: every eighth column belongs to one, as a thread holds them. They are added up at the end.
+    The largest score stays what it is until one is greater by MOST_GROWTH, so that what was summed before keeps its scale,
+    but for few blocks.
     """
-    now = tl.maximum(largest, tl.max(score, 1) * scale)
+    found = tl.max(score, 1) * scale
+    now = tl.where(found > largest + MOST_GROWTH, found, largest)
     shift = tl.where(now == float("-inf"), 0.0, now) if MASKED else now  # of rows that see no key yet
     weight = tl.exp2(score * scale - shift[:, None])
     share = tl.exp2(largest - shift)
@@ -81,7 +87,8 @@ def attend(
     CAUSAL: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
 ):  # fmt: skip
     rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
-    query = q_reader.wait(0).slot.q
+    q_tile = q_reader.wait(0).slot.q
+    query = tl.load(tle.gpu.local_ptr(q_tile)) if HEAD <= MOST_HELD else q_tile
     score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wait(0).slot.k, trans_b=True))
     k_reader.release(0)
     score = masked(score, 0, rows, blocks, length, CAUSAL, BLOCK_N)
@@ -107,8 +114,8 @@ def attend(
     v_reader.release(blocks - 1)
     total_of_row = tl.sum(total, 1)
     share = 1.0 / total_of_row
-    tl.store(tle.gpu.local_ptr(query), (acc * share[:, None]).to(dtype))  # nobody needs the queries any more
-    tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
+    tl.store(tle.gpu.local_ptr(q_tile), (acc * share[:, None]).to(dtype))  # nobody needs the queries any more
+    tle.gpu.copy(q_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head, block * BLOCK_M, 0])
     tl.store(lse + rows, (largest + tl.log2(total_of_row)) * 0.6931471805599453, mask=rows < length)
 
 

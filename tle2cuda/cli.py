@@ -1,6 +1,6 @@
 """The command line: `tle2cuda compile`, `tle2cuda run` and `tle2cuda doctor`.
 
-Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the machine lacks something.
+Exit codes: 0 done, 1 the kernel is wrong, 2 the command line is wrong, 3 the machine lacks something, 130 interrupted.
 """
 
 from __future__ import annotations

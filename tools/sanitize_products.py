@@ -103,9 +103,10 @@ def run_attention_tle(cupy: Any) -> None:
 
 
 def run_fused_moe(cupy: Any) -> None:
-    for tokens in (3, 70, 300):  # one for each of the sizes that are chosen among
-        x, weights = numbers((tokens, 72), 0), np.random.default_rng(1).random((tokens, 2), np.float32)
-        w_gate_up, w_down = numbers((4, 160, 72), 2) / 8, numbers((4, 72, 80), 3) / 8
+    sizes = ((1, 384, 256), (3, 72, 80), (70, 72, 80), (300, 72, 80))  # one for each of the ways that are chosen among
+    for tokens, size, inner in sizes:
+        x, weights = numbers((tokens, size), 0), np.random.default_rng(1).random((tokens, 2), np.float32)
+        w_gate_up, w_down = numbers((4, 2 * inner, size), 2) / 8, numbers((4, size, inner), 3) / 8
         ids = np.random.default_rng(4).integers(-1, 4, (tokens, 2)).astype(np.int32)
         arrays = (x, w_gate_up, w_down, weights, ids)
         out = fused_moe.fused_moe(*map(cupy.asarray, arrays), cupy.full(x.shape, 7, np.float16))

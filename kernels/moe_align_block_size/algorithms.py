@@ -31,6 +31,8 @@ from tle2cuda.language import tle
 
 MAX_GROUPS_FUSED = 2048
 MAX_GROUPS = 16384
+MAX_BLOCKS_OF_RUN = 16
+"""Blocks that one thread may have to write one after the other; more take longer than searching."""
 OUTPUTS = ("topk_ids", "sorted_ids", "expert_ids", "num_post_pad")
 SIZES = ("numel", "sorted_capacity", "expert_capacity")
 
@@ -83,15 +85,19 @@ class Tuning:
         slots_per_thread: a power of two; how many ids a thread holds at a time.
         prefill: write sentinels everywhere before the slots, instead of only to the places no slot takes
             (`cluster` only).
+        runs: each group writes the experts of its blocks, instead of each block searching for its own
+            (`single_cta` and `replicated` only).
     """
 
     ctas: int
     threads: int
     slots_per_thread: int
     prefill: bool = False
+    runs: bool = False
 
     def __str__(self) -> str:
-        return f"{self.ctas}x{self.threads}x{self.slots_per_thread}" + (" prefill" if self.prefill else "")
+        options = "".join(f" {name}" for name in ("prefill", "runs") if getattr(self, name))
+        return f"{self.ctas}x{self.threads}x{self.slots_per_thread}{options}"
 
     @property
     def slot_tile(self) -> int:
@@ -194,13 +200,17 @@ def _search_constants(sizes: Sizes, tuning: Tuning) -> dict[str, Any]:
 
 
 def _single_cta(sizes: Sizes, tuning: Tuning) -> Recipe:
-    constants = _search_constants(sizes, tuning)
+    constants = {**_search_constants(sizes, tuning), "RUNS": tuning.runs}
     return Recipe((Step(moe_align_single_cta, (1,), tuning.threads // 32, OUTPUTS + SIZES, constants),))
 
 
 def _replicated(sizes: Sizes, tuning: Tuning) -> Recipe:
-    constants = _search_constants(sizes, tuning)
-    constants["GROUPS_PER_CTA"] = ceil_div(sizes.num_groups, tuning.ctas)
+    constants = {
+        **_search_constants(sizes, tuning),
+        "GROUPS_PER_CTA": ceil_div(sizes.num_groups, tuning.ctas),
+        "CTAS": tuning.ctas,
+        "RUNS": tuning.runs,
+    }
     step = Step(moe_align_replicated, (tuning.ctas,), tuning.threads // 32, OUTPUTS + SIZES, constants)
     return Recipe((step,))
 
@@ -209,20 +219,28 @@ def _register_tunings(sizes: Sizes, ctas: int, max_per_thread: int) -> Iterator[
     """Tunings with all slots in the registers of `ctas` CTAs, a thread at most one group or two."""
     if sizes.num_groups > MAX_GROUPS_FUSED:
         return
-    for threads in (512, 1024):
+    for threads in (512, 1024) if sizes.num_slots <= 4 * 512 * ctas else (1024, 512):
         per_thread = next_power_of_two(ceil_div(sizes.num_slots, ctas * threads))
         if per_thread <= max_per_thread and sizes.num_groups <= 2 * threads:
             yield Tuning(ctas, threads, per_thread)
 
 
+def _with_runs(sizes: Sizes, tuning: Tuning) -> Iterator[Tuning]:
+    """Both ways to write expert ids, searching last where no group can have many blocks for each CTA."""
+    few = ceil_div(sizes.num_slots, sizes.block_size * tuning.ctas) <= MAX_BLOCKS_OF_RUN
+    for runs in (few, not few):
+        yield dataclasses.replace(tuning, runs=runs)
+
+
 def _single_cta_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]:
-    yield from _register_tunings(sizes, 1, 8)
+    for tuning in _register_tunings(sizes, 1, 8):
+        yield from _with_runs(sizes, tuning)
 
 
 def _replicated_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]:
     for tuning in _register_tunings(sizes, 1, 8):
-        for ctas in (16, 8):
-            yield dataclasses.replace(tuning, ctas=ctas)
+        for ctas in (32, 16, 8):
+            yield from _with_runs(sizes, dataclasses.replace(tuning, ctas=ctas))
 
 
 # ---- One cluster ----
@@ -259,7 +277,7 @@ def _cluster_fused_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tunin
 
 
 def _cooperative(sizes: Sizes, tuning: Tuning) -> Recipe:
-    constants = {**_search_constants(sizes, tuning), "ONE_CTA": 1 << SUM_BITS}
+    constants = {**_search_constants(sizes, tuning), "CTAS": tuning.ctas, "ONE_CTA": 1 << SUM_BITS}
     arguments = (*OUTPUTS, "workspace", "numel", "slots_per_cta", "sorted_capacity", "expert_capacity")
     slots_per_cta = ceil_div(ceil_div(sizes.num_slots, tuning.ctas), 32) * 32
     if slots_per_cta > tuning.slot_tile or sizes.num_slots > MAX_SLOTS or tuning.ctas > MAX_CTAS:
@@ -285,7 +303,8 @@ def _cooperative_tunings(sizes: Sizes, multiprocessors: int) -> Iterator[Tuning]
     seen = set()
     for ctas in (likely, 2 * likely, likely // 2, multiprocessors):
         ctas = min(ctas, multiprocessors)
-        for threads in (512, 1024):  # 1024 take 1.3 µs more at every size
+        # 1024 threads gain where they hold all of a good many slots at once.
+        for threads in (1024, 512) if 256 * ctas < sizes.num_slots <= 1024 * ctas else (512, 1024):
             per_thread = next_power_of_two(ceil_div(sizes.num_slots, ctas * threads))
             tuning = Tuning(ctas, threads, per_thread)
             if per_thread <= 16 and sizes.num_groups <= 2 * threads and tuning not in seen:
@@ -301,6 +320,7 @@ def _wide(sizes: Sizes, tuning: Tuning) -> Recipe:
         **_search_constants(sizes, tuning),
         "GROUP_TILE": group_tile,
         "GROUP_SLOTS": group_slots,
+        "CTAS": tuning.ctas,
     }
     arguments = (*OUTPUTS, "workspace", *SIZES)
     step = Step(moe_align_wide, (tuning.ctas,), tuning.threads // 32, arguments, constants, cooperative=True)

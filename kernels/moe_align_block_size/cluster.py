@@ -14,7 +14,6 @@ from kernels.moe_align_block_size.parts import (
     fill_all,
     fill_tail,
     group_counters,
-    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -74,8 +73,13 @@ def moe_align_cluster(
     if not PREFILL:
         tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
 
+    if not PREFILL:
+        fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CLUSTER_SIZE, THREADS)  # needs nothing of others
+
     first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_routed, other=0)
-    tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)
+    tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)
+    if not PREFILL:
+        write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, CLUSTER_SIZE, BLOCK_SIZE, THREADS)
     write_expert_ids(
         expert_ids,
         start,
@@ -88,11 +92,6 @@ def moe_align_cluster(
         SEARCH_STEPS,
         THREADS,
     )
-    if not PREFILL:
-        last_first = CLUSTER_SIZE - 1 - cta  # the CTAs that write expert ids come first
-        write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, last_first, CLUSTER_SIZE, BLOCK_SIZE, THREADS)
-        middle_first = half_a_turn(cta, CLUSTER_SIZE)
-        fill_tail(sorted_ids, numel, post_pad, sorted_capacity, middle_first, CLUSTER_SIZE, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
     tle.distributed_barrier(mesh)  # peers may still be reading this CTA's counts

@@ -21,7 +21,6 @@ from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
     group_counters,
-    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -41,17 +40,12 @@ def cooperative_workspace_words(group_tile: int) -> int:
 
 
 @tle2cuda.jit
-def exchange_counts(totals, mine, has_group, ctas, ONE_CTA: tl.constexpr):
-    """Adds this CTA's counts to the totals and waits for all others.
-
-    Returns, for each group, the count of all CTAs and of those that came before this one.
-    """
-    complete = ctas * ONE_CTA
-    old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relaxed", scope="gpu")
-    counted = tl.where(has_group, old + mine + ONE_CTA, complete)
+def wait_for_all(totals, counted, has_group, complete):
+    """Waits until all CTAs have added to the totals, which have `counted` so far, and returns these."""
+    counted = tl.where(has_group, counted, complete)
     while tl.reduce_or(counted < complete, axis=0):
-        counted = tl.load(totals, mask=has_group, other=complete, volatile=True)
-    return counted & (ONE_CTA - 1), old & (ONE_CTA - 1)
+        counted = tl.load(totals, mask=counted < complete, other=counted, volatile=True)
+    return counted
 
 
 @tle2cuda.jit(do_not_specialize=["numel", "slots_per_cta", "sorted_capacity", "expert_capacity"])
@@ -72,10 +66,10 @@ def moe_align_cooperative(
     GROUP_TILE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
+    CTAS: tl.constexpr,
     ONE_CTA: tl.constexpr,  # what a CTA adds to a total for having come; above any sum
 ):
     cta = tl.program_id(0)
-    ctas = tl.num_programs(0)
     first_slot = cta * tl.multiple_of(slots_per_cta, 32)
     last_slot = tl.minimum(first_slot + slots_per_cta, numel)
     slot = first_slot + tl.arange(0, SLOT_TILE)
@@ -93,33 +87,35 @@ def moe_align_cooperative(
     rank = count_up(count, slot_group, is_routed)
 
     totals = workspace + (epoch & 1) * GROUP_TILE + group
+    mine = tl.load(tle.gpu.local_ptr(count, (group,)))
+    old = tl.atomic_add(totals, mine + ONE_CTA, mask=has_group, sem="relaxed", scope="gpu")
     if cta == 0:
         # All of them: a launch with more groups may have used it before, and may use it next.
         tl.store(workspace + (1 - (epoch & 1)) * GROUP_TILE + group, 0)
-    mine = tl.load(tle.gpu.local_ptr(count, (group,)))
-    total, before = exchange_counts(totals, mine, has_group, ctas, ONE_CTA)
+    counted = wait_for_all(totals, old + mine + ONE_CTA, has_group, CTAS * ONE_CTA)
+    total = counted & (ONE_CTA - 1)
+    before = old & (ONE_CTA - 1)  # from the CTAs that came before this one
     group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
     tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
     tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)
     tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CTAS, THREADS)  # needs nothing of other threads
 
     first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_routed, other=0)
-    tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)
-    # Each of the three jobs begins at other CTAs.
+    tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)
+    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, CTAS, BLOCK_SIZE, THREADS)
     write_expert_ids(
         expert_ids,
         start,
         post_pad,
         expert_capacity,
         cta,
-        ctas,
+        CTAS,
         FIRST_EXPERT,
         BLOCK_SIZE,
         SEARCH_STEPS,
         THREADS,
     )
-    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ctas, BLOCK_SIZE, THREADS)
-    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
         tl.store(epoch_ptr, epoch + 1)  # every CTA read it before it added to the totals

@@ -12,7 +12,7 @@ from kernels.moe_align_block_size.reference import AlignedBlocks
 
 # (largest number of slots, algorithm), tried in order; measured on an H200, see docs/benchmarks.md.
 FASTEST: tuple[tuple[float, str], ...] = (
-    (256, "single_cta"),
+    (128, "single_cta"),
     (4096, "replicated"),
     (float("inf"), "cooperative"),
     (float("inf"), "wide"),

@@ -28,8 +28,9 @@ def group_counters(SIZE: tl.constexpr):
 
 @tle2cuda.jit
 def pad_to_blocks(count, BLOCK_SIZE: tl.constexpr):
-    """Rounds up to whole blocks."""
-    return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE
+    """Rounds up to whole blocks. Divides without signs, which is an instruction where the block size is a power of two."""
+    blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE
+    return (blocks * BLOCK_SIZE).to(tl.int32)
 
 
 @tle2cuda.jit
@@ -61,10 +62,19 @@ def owner_of(place, start, SEARCH_STEPS: tl.constexpr):
 
 
 @tle2cuda.jit
-def half_a_turn(cta, ctas):
-    """The CTA's number counted from the middle one: CTAs that share out one job begin where another's end."""
-    turned = cta - ctas // 2
-    return tl.where(turned < 0, turned + ctas, turned)
+def in_turns(cta, CTAS: tl.constexpr, THREADS: tl.constexpr, LAST_FIRST: tl.constexpr = False):
+    """Numbers for the THREADS elements of CTA `cta` of CTAS, which take turns by 32.
+
+    Work for fewer elements than there are is shared by all CTAs, and neighbouring lanes still do neighbouring items. With
+    LAST_FIRST it begins at each CTA's last elements: of two jobs the one goes to warps that the other leaves alone.
+
+    What walks on from these numbers does so in a loop that each thread leaves when it is done (`tl.reduce_or`).
+    """
+    element = tl.arange(0, THREADS)
+    turn = element >> 5
+    if LAST_FIRST:
+        turn = THREADS // 32 - 1 - turn
+    return (turn * CTAS + cta) * 32 + (element & 31)
 
 
 @tle2cuda.jit
@@ -74,19 +84,53 @@ def write_expert_ids(
     post_pad,
     expert_capacity,
     cta,
-    ctas,
+    CTAS: tl.constexpr,
     FIRST_EXPERT: tl.constexpr,
     BLOCK_SIZE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
-    TILE: tl.constexpr,
+    THREADS: tl.constexpr,
 ):
-    """Writes the expert of every block, and 0 past the padded total: the share of CTA `cta` of `ctas`."""
-    for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):
-        block = tile * TILE + tl.arange(0, TILE)
-        place = block * BLOCK_SIZE
-        owner = owner_of(place, start, SEARCH_STEPS)
-        expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)
-        tl.store(expert_ids + block, expert, mask=block < expert_capacity)
+    """Writes the expert of every block, and 0 past those in use: for each block its group is searched."""
+    num_blocks = post_pad // BLOCK_SIZE
+    block = in_turns(cta, CTAS, THREADS)
+    while tl.reduce_or(block < num_blocks, axis=0):
+        owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)
+        tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)
+        block = tl.where(block < num_blocks, block + CTAS * THREADS, block)
+    clear_blocks(expert_ids, block, expert_capacity, CTAS * THREADS)
+
+
+@tle2cuda.jit
+def write_expert_runs(
+    expert_ids,
+    group_start,
+    total,
+    post_pad,
+    expert_capacity,
+    cta,
+    CTAS: tl.constexpr,
+    FIRST_EXPERT: tl.constexpr,
+    BLOCK_SIZE: tl.constexpr,
+    GROUP_TILE: tl.constexpr,
+    THREADS: tl.constexpr,
+):
+    """The same without a search: each group writes its own blocks, of which every CTA takes every CTAS-th."""
+    expert = tl.arange(0, GROUP_TILE) + FIRST_EXPERT
+    first_block = group_start.to(tl.uint32) // BLOCK_SIZE
+    last_block = first_block + (total + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE
+    block = first_block + (cta + CTAS - first_block % CTAS) % CTAS  # the first one that is this CTA's
+    while tl.reduce_or(block < last_block, axis=0):
+        tl.store(expert_ids + block, expert, mask=block < last_block)
+        block = tl.where(block < last_block, block + CTAS, block)
+    clear_blocks(expert_ids, post_pad // BLOCK_SIZE + in_turns(cta, CTAS, THREADS), expert_capacity, CTAS * THREADS)
+
+
+@tle2cuda.jit
+def clear_blocks(expert_ids, block, expert_capacity, STEP: tl.constexpr):
+    """Writes 0 to the experts of the blocks, and of those further on by steps."""
+    while tl.reduce_or(block < expert_capacity, axis=0):
+        tl.store(expert_ids + block, 0, mask=block < expert_capacity)
+        block = tl.where(block < expert_capacity, block + STEP, block)
 
 
 @tle2cuda.jit
@@ -97,33 +141,37 @@ def write_padding(
     first_group,
     last_group,
     cta,
-    ctas,
+    CTAS: tl.constexpr,
     BLOCK_SIZE: tl.constexpr,
-    TILE: tl.constexpr,
+    THREADS: tl.constexpr,
 ):
     """Writes the sentinel behind the slots of groups first_group ... last_group - 1, up to a whole block."""
     num_elements = (last_group - first_group) * BLOCK_SIZE
-    for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):
-        element = tile * TILE + tl.arange(0, TILE)
-        has_group = element < num_elements
-        group = first_group + element // BLOCK_SIZE
-        group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, other=0)
-        place = group_end + element % BLOCK_SIZE
-        is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))
+    element = in_turns(cta, CTAS, THREADS, LAST_FIRST=True)
+    while tl.reduce_or(element < num_elements, axis=0):
+        group = first_group + (element.to(tl.uint32) // BLOCK_SIZE).to(tl.int32)
+        group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=element < num_elements, other=0)
+        place = group_end + (element.to(tl.uint32) % BLOCK_SIZE).to(tl.int32)
+        is_padding = (element < num_elements) & (place < pad_to_blocks(group_end, BLOCK_SIZE))
         tl.store(sorted_ids + place, numel, mask=is_padding)
+        element = tl.where(element < num_elements, element + CTAS * THREADS, element)
 
 
 @tle2cuda.jit
-def fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, ctas, TILE: tl.constexpr):
+def fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CTAS: tl.constexpr, THREADS: tl.constexpr):
     """Writes the sentinel to every place past the padded total."""
-    for first in range(post_pad + cta * TILE, sorted_capacity, ctas * TILE):
-        place = first + tl.arange(0, TILE)
+    place = post_pad + in_turns(cta, CTAS, THREADS)
+    while tl.reduce_or(place < sorted_capacity, axis=0):
         tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)
+        place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)
 
 
 @tle2cuda.jit
 def fill_all(sorted_ids, numel, sorted_capacity, cta, ctas, TILE: tl.constexpr):
     """Writes the sentinel to every place, to be overwritten by the slots after a barrier."""
-    for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):
-        place = tile * TILE + tl.arange(0, TILE)
+    num_tiles = sorted_capacity // TILE
+    for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):
+        tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)
+    if cta == num_tiles % ctas:
+        place = num_tiles * TILE + tl.arange(0, TILE)
         tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)

@@ -13,10 +13,10 @@ from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
     group_counters,
-    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
+    write_expert_runs,
     write_padding,
 )
 from tle2cuda.language import tle
@@ -39,9 +39,10 @@ def moe_align_replicated(
     GROUP_TILE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
+    CTAS: tl.constexpr,
+    RUNS: tl.constexpr,  # each group writes its blocks' experts; else each block searches for its own
 ):
     cta = tl.program_id(0)
-    ctas = tl.num_programs(0)
     slot = tl.arange(0, SLOT_TILE)
     group = tl.arange(0, GROUP_TILE)
     count = group_counters(GROUP_TILE)
@@ -56,27 +57,42 @@ def moe_align_replicated(
     group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
     tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
     tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
+    # What needs nothing of other threads comes before they meet.
+    if RUNS:
+        write_expert_runs(
+            expert_ids,
+            group_start,
+            total,
+            post_pad,
+            expert_capacity,
+            cta,
+            CTAS,
+            FIRST_EXPERT,
+            BLOCK_SIZE,
+            GROUP_TILE,
+            THREADS,
+        )
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CTAS, THREADS)
 
     # One CTA writes all slots of a group: their ranks differ from CTA to CTA.
-    is_mine = is_routed & (slot_group // GROUPS_PER_CTA == cta)
-    first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_mine, other=0)
-    tl.store(sorted_ids + first_place + rank, slot, mask=is_mine)
     first_group = cta * GROUPS_PER_CTA
     last_group = tl.minimum(first_group + GROUPS_PER_CTA, NUM_GROUPS)
+    is_mine = is_routed & (slot_group >= first_group) & (slot_group < last_group)
+    first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_mine, other=0)
+    tl.store(sorted_ids + (first_place + rank), slot, mask=is_mine)
     write_padding(sorted_ids, numel, end, first_group, last_group, 0, 1, BLOCK_SIZE, THREADS)
-
-    write_expert_ids(
-        expert_ids,
-        start,
-        post_pad,
-        expert_capacity,
-        cta,
-        ctas,
-        FIRST_EXPERT,
-        BLOCK_SIZE,
-        SEARCH_STEPS,
-        THREADS,
-    )
-    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
+    if not RUNS:
+        write_expert_ids(
+            expert_ids,
+            start,
+            post_pad,
+            expert_capacity,
+            cta,
+            CTAS,
+            FIRST_EXPERT,
+            BLOCK_SIZE,
+            SEARCH_STEPS,
+            THREADS,
+        )
     if cta == 0:
         tl.store(num_post_pad, post_pad)

@@ -11,6 +11,7 @@ from kernels.moe_align_block_size.parts import (
     load_groups,
     pad_to_blocks,
     write_expert_ids,
+    write_expert_runs,
 )
 from tle2cuda.language import tle
 
@@ -31,6 +32,7 @@ def moe_align_single_cta(
     GROUP_TILE: tl.constexpr,
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
+    RUNS: tl.constexpr,  # each group writes its blocks' experts; else each block searches for its own
 ):
     slot = tl.arange(0, SLOT_TILE)
     group = tl.arange(0, GROUP_TILE)
@@ -45,11 +47,18 @@ def moe_align_single_cta(
     rank = count_up(count, slot_group, is_routed)
     tl.debug_barrier()  # also puts the sentinels below the slots
 
-    padded = pad_to_blocks(tl.load(tle.gpu.local_ptr(count, (group,))), BLOCK_SIZE)
-    group_start, post_pad = tle.cumsum(padded, axis=0)
+    total = tl.load(tle.gpu.local_ptr(count, (group,)))
+    group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)
     tl.store(tle.gpu.local_ptr(start, (group,)), group_start)
+    if RUNS:
+        write_expert_runs(
+            expert_ids, group_start, total, post_pad, expert_capacity, 0, 1, FIRST_EXPERT, BLOCK_SIZE, GROUP_TILE, THREADS
+        )
 
     first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), mask=is_routed, other=0)
-    tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)
-    write_expert_ids(expert_ids, start, post_pad, expert_capacity, 0, 1, FIRST_EXPERT, BLOCK_SIZE, SEARCH_STEPS, THREADS)
+    tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)
+    if not RUNS:
+        write_expert_ids(
+            expert_ids, start, post_pad, expert_capacity, 0, 1, FIRST_EXPERT, BLOCK_SIZE, SEARCH_STEPS, THREADS
+        )
     tl.store(num_post_pad, post_pad)

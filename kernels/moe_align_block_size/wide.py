@@ -12,7 +12,6 @@ from kernels.moe_align_block_size.parts import (
     count_up,
     fill_tail,
     group_counters,
-    half_a_turn,
     load_groups,
     pad_to_blocks,
     write_expert_ids,
@@ -45,9 +44,9 @@ def moe_align_wide(
     GROUP_SLOTS: tl.constexpr,  # NUM_GROUPS rounded up to a power of two, at least GROUP_TILE
     SEARCH_STEPS: tl.constexpr,
     THREADS: tl.constexpr,
+    CTAS: tl.constexpr,
 ):
     cta = tl.program_id(0)
-    ctas = tl.num_programs(0)
     count = group_counters(GROUP_SLOTS)  # this CTA's, then its next place of each group
     start = group_counters(GROUP_SLOTS)
     end = group_counters(GROUP_SLOTS)
@@ -63,7 +62,7 @@ def moe_align_wide(
             tl.store(spare_totals + group, 0)
 
     num_tiles = tl.cdiv(numel, SLOT_TILE)
-    for tile in range(cta, num_tiles, ctas):
+    for tile in range(cta, num_tiles, CTAS):
         slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)
         slot_group, is_routed = load_groups(topk_ids, slot, numel, FIRST_EXPERT, NUM_GROUPS)
         count_up(count, slot_group, is_routed)
@@ -87,27 +86,26 @@ def moe_align_wide(
         tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)
         post_pad += tile_places
 
-    for tile in range(cta, num_tiles, ctas):
+    for tile in range(cta, num_tiles, CTAS):
         slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)
         slot_group, is_routed = load_groups(topk_ids, slot, numel, FIRST_EXPERT, NUM_GROUPS)
         place = count_up(count, slot_group, is_routed)
         tl.store(sorted_ids + place, slot, mask=is_routed)
 
+    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, cta, CTAS, BLOCK_SIZE, THREADS)
     write_expert_ids(
         expert_ids,
         start,
         post_pad,
         expert_capacity,
         cta,
-        ctas,
+        CTAS,
         FIRST_EXPERT,
         BLOCK_SIZE,
         SEARCH_STEPS,
         THREADS,
     )
-    # Each of the three jobs begins at other CTAs.
-    write_padding(sorted_ids, numel, end, 0, NUM_GROUPS, ctas - 1 - cta, ctas, BLOCK_SIZE, THREADS)
-    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, half_a_turn(cta, ctas), ctas, THREADS)
+    fill_tail(sorted_ids, numel, post_pad, sorted_capacity, cta, CTAS, THREADS)
     if cta == 0:
         tl.store(num_post_pad, post_pad)
         tl.store(epoch_ptr, epoch + 1)  # every CTA read it before the barrier

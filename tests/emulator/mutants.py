@@ -133,7 +133,7 @@ def _sync(reason: str) -> str:
 
 ZERO = _sync("orders the stores to `count` before the atomics on it")
 COUNTED = _sync("orders the atomics on `count` before the loads of it")
-PUBLISH = _sync("orders the stores to `base`, `start` and `end` before the loads of them")
+PUBLISH = _sync("orders the stores to `base`, `end` and `start` before the loads of them")
 
 
 def _cluster() -> Iterator[Mutant]:
@@ -143,7 +143,7 @@ def _cluster() -> Iterator[Mutant]:
     clear = "store_vector(&shared.count[group], fill_vector<2>(0));"
     yield fault("barrier behind the clear removed", _drop(ZERO))
     yield fault("barrier behind the clear weakened to a warp", _swap(ZERO, WARP))
-    yield fault("barrier moved in front of the clear", _before(SYNC, clear, 1, 2))
+    yield fault("barrier moved in front of the clear", _before(SYNC, clear, 2, 3))
     yield fault("clear of the counters removed", _drop(clear))
     yield fault("first cluster barrier removed", _drop("cluster.sync();", 1, 2))
     yield fault("first cluster barrier replaced by a CTA barrier", _swap("cluster.sync();", SYNC, 1, 2))
@@ -161,13 +161,13 @@ def _cluster() -> Iterator[Mutant]:
     yield fault("rank: atomic made a plain add", _swap("atomicAdd(&shared.count[id[k]], 1)", "shared.count[id[k]]++"))
     yield fault(
         "scan's scratch laid over the counters that peers read",
-        _swap("BlockScan(shared.group_start_scan)", "BlockScan(*(BlockScan::TempStorage*)shared.count)"),
+        _swap("shared.group_start_scan)", "shared.count)"),
     )
     yield fault("peer < cta made <=", _swap("peer < cta ?", "peer <= cta ?"))
     yield fault("padding one too large", _swap("(total[k] + 15)", "(total[k] + 16)"))
-    yield fault("padding bound < made <=", _swap("place < (group_end + 15)", "place <= (group_end + 15)"))
-    yield fault("capacity mask < made <=", _swap("if (place < sorted_capacity)", "if (place <= sorted_capacity)"))
-    yield fault("expert mask < made <=", _swap("if (block < expert_capacity)", "if (block <= expert_capacity)"))
+    yield fault("padding bound < made <=", _swap("< static_cast<int>(blocks_2", "<= static_cast<int>(blocks_2"))
+    yield fault("capacity mask < made <=", _swap("while (place < sorted_capacity)", "while (place <= sorted_capacity)"))
+    yield fault("expert mask < made <=", _swap("< expert_capacity) {", "<= expert_capacity) {"))
     yield fault("mask of routed slots admits -1", _swap("id[k] >= 0", "id[k] >= -1"))
     yield fault("search <= made <", _swap("start_value <= place", "start_value < place"))
     yield fault("vector guard of the slots one too large", _swap("numel - slot", "numel - slot + 1"))
@@ -208,18 +208,13 @@ def _cooperative() -> Iterator[Mutant]:
 
     add = "old[k] = atomicAdd(workspace + (epoch & 1) * 128 + group + k, mine[k] + 4194304);"
     plain = "{ int* const at = workspace + (epoch & 1) * 128 + group + k; old[k] = *at; *at = old[k] + mine[k] + 4194304; }"
-    yield fault(
-        "barrier behind the clear removed",
-        _drop(_sync("orders the accesses to `count` and `workspace` before it and after it")),
-    )
+    yield fault("barrier behind the clear removed", _drop(ZERO))
     yield fault("barrier behind the counting removed", _drop(COUNTED))
     yield fault("barrier behind the stores of places removed", _drop(PUBLISH))
-    yield fault(
-        "barrier of the waiting loop removed",
-        _drop(_sync("orders the loads of the scratch `or_slots` before the stores to it")),
-    )
+    yield fault("nobody waits for the other CTAs", _swap("if (!any) break;", "break;"))
+    yield fault("waits for its first group only", _swap("any = any || counted_3[k]", "any = counted_3[0]"))
     yield fault("totals: atomic made a plain add", _swap(add, plain))
-    yield fault("volatile of the waiting load dropped", _swap("? load_vector_cv<2>(", "? *(const Vector<int, 2>*)("))
+    yield fault("volatile of the waiting load dropped", _swap("? load_cv(", "? *("))
     yield fault("spare totals are those in use", _swap("(1 - (epoch & 1)) * 128", "(epoch & 1) * 128"))
     yield fault(
         "epoch counted up before all have read it",
@@ -277,7 +272,7 @@ def _single_cta() -> Iterator[Mutant]:
         return Mutant("moe_single_cta", name, edits, equivalent)
 
     clear = "shared.count[thread] = 0;"
-    yield fault("the user's barrier removed", _swap(f"slots                single_cta.py:46\n    {SYNC}", "slots\n    "))
+    yield fault("the user's barrier removed", _swap(f"slots                single_cta.py:48\n    {SYNC}", "slots\n    "))
     yield fault(
         "barrier behind the starts weakened to a warp",
         _swap(_sync("orders the stores to `start` before the loads of it"), WARP),
@@ -286,8 +281,11 @@ def _single_cta() -> Iterator[Mutant]:
     yield fault(
         "vector guard of the sentinels one too large", _swap("sorted_capacity - place", "sorted_capacity - place + 1")
     )
-    yield fault("last tile of the sentinels left out", _swap("(sorted_capacity + 511) / 512", "sorted_capacity / 512"))
-    yield fault("scan's operands not rounded up", _swap("(count + 15) / 16 * 16", "(count + 14) / 16 * 16"))
+    yield fault(
+        "last tile of the sentinels left out",
+        _drop("store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));"),
+    )
+    yield fault("scan's operands not rounded up", _swap("(total + 15) / 16u", "(total + 14) / 16u"))
 
 
 def _staged() -> Iterator[Mutant]:
@@ -459,18 +457,13 @@ def _shared() -> Iterator[Mutant]:
     yield Mutant(
         ranks,
         "barrier inside the scan weakened to a warp",
-        _swap(f"    {SYNC}\n    const T earlier", f"    {WARP}\n    const T earlier"),
+        _swap(f"    {SYNC}\n    const T of_warp", f"    {WARP}\n    const T of_warp"),
     )
     yield Mutant(
         ranks, "barrier behind the counts removed", _drop(_sync("orders the atomics on `counts` before the loads of it"))
     )
     yield Mutant(ranks, "vector guard one too large", _swap("n - i, 0)", "n - i + 1, 0)"))
-    yield Mutant(
-        ranks,
-        "slots of the scan: another lane",
-        _swap("lane == 0 && warp < WARPS", "lane == 1 && warp < WARPS"),
-        "all lanes of a warp hold its sum: any one may write it",
-    )
+    yield Mutant(ranks, "slots of the scan: another lane", _swap("lane == 31) slots", "lane == 30) slots"))
 
 
 def _exchange() -> Iterator[Mutant]:

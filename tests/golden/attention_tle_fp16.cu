@@ -1,4 +1,4 @@
-// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:116 (attention_tle). Do not edit.
+// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:123 (attention_tle). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 164864 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 164864 bytes of dynamic shared memory
@@ -99,6 +99,22 @@ __device__ __forceinline__ T lanes_all_reduce(T value, Combine combine)
     return value;
 }
 
+// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
+template <typename T, int N>
+struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
+    T element[N];
+
+    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
+    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
+};
+
+// Load N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
+template <int N, typename T>
+__device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
+{
+    return *reinterpret_cast<const Vector<T, N>*>(pointer);
+}
+
 // Address in the window of shared memory, as PTX instructions take it.
 __device__ __forceinline__ unsigned shared_address(const void* pointer)
 {
@@ -156,15 +172,6 @@ __device__ __forceinline__ void registers_decrease() { asm volatile("setmaxnreg.
 // threads (PTX ISA, setmaxnreg; sm_90a).
 template <int REGISTERS>
 __device__ __forceinline__ void registers_increase() { asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(REGISTERS)); }
-
-// N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
-template <typename T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Vector {
-    T element[N];
-
-    __device__ __forceinline__ T& operator[](int k) { return element[k]; }
-    __device__ __forceinline__ const T& operator[](int k) const { return element[k]; }
-};
 
 // Stores four 8 x 8 matrices of 16-bit elements, of which each lane holds two neighbours of row l / 4: lane l names row l % 8 of
 // matrix l / 8. Called by all lanes of a warp (PTX ISA, stmatrix; sm_90).
@@ -231,22 +238,22 @@ __device__ __forceinline__ Descriptor wgmma_descriptor(const void* tile, unsigne
 // wgmma.fence; sm_90a).
 __device__ __forceinline__ void wgmma_fence() { asm volatile("wgmma.fence.sync.aligned;" ::: "memory"); }
 
-// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a in rows along K, b in rows along K.
+// sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a as fragments in registers, b in rows along K.
 // In flight until a wait: sums and operands stay as they are up to there. Without `accumulate` sums are not read. Called by all of
 // its threads (PTX ISA, wgmma.mma_async; sm_90a).
-__device__ __forceinline__ void wgmma_m64n128k16_f32_f16(
-    Vector<float, 2>* sums, Descriptor a, Descriptor b, bool accumulate)
+__device__ __forceinline__ void wgmma_m64n128k16_f32_f16_a_registers(
+    Vector<float, 2>* sums, const unsigned (&a)[4], Descriptor b, bool accumulate)
 {
     asm volatile(
         "{\n"
         ".reg .pred accumulate;\n"
-        "setp.ne.b32 accumulate, %66, 0;\n"
+        "setp.ne.b32 accumulate, %69, 0;\n"
         "wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {"
         "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, "
         "%16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, "
         "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "
         "%48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-        "}, %64, %65, accumulate, 1, 1, 0, 0;\n"
+        "}, {%64, %65, %66, %67}, %68, accumulate, 1, 1, 0;\n"
         "}"
         : "+f"(sums[0][0]), "+f"(sums[0][1]), "+f"(sums[1][0]), "+f"(sums[1][1]), "+f"(sums[2][0]), "+f"(sums[2][1]),
           "+f"(sums[3][0]), "+f"(sums[3][1]), "+f"(sums[4][0]), "+f"(sums[4][1]), "+f"(sums[5][0]), "+f"(sums[5][1]),
@@ -259,7 +266,7 @@ __device__ __forceinline__ void wgmma_m64n128k16_f32_f16(
           "+f"(sums[24][0]), "+f"(sums[24][1]), "+f"(sums[25][0]), "+f"(sums[25][1]), "+f"(sums[26][0]), "+f"(sums[26][1]),
           "+f"(sums[27][0]), "+f"(sums[27][1]), "+f"(sums[28][0]), "+f"(sums[28][1]), "+f"(sums[29][0]), "+f"(sums[29][1]),
           "+f"(sums[30][0]), "+f"(sums[30][1]), "+f"(sums[31][0]), "+f"(sums[31][1])
-        : "l"(a), "l"(b), "r"(static_cast<int>(accumulate)));
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(static_cast<int>(accumulate)));
 }
 
 // sums[64, 128] += a[64, 16] @ b[16, 128] of one warpgroup: float16, a as fragments in registers, b in rows along N.
@@ -303,14 +310,14 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:133; 128-byte swizzle
-    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:134; 128-byte swizzle
-    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:135; 128-byte swizzle
-    alignas(8) Barrier queries_full;          // flash_attention_tle.py:136
-    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:137
-    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:137
-    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:138
-    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:138
+    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:140; 128-byte swizzle
+    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:141; 128-byte swizzle
+    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:142; 128-byte swizzle
+    alignas(8) Barrier queries_full;          // flash_attention_tle.py:143
+    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:144
+    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:144
+    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:145
+    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:145
 };
 static_assert(sizeof(Shared) <= 164864, "the launch contract gives the CTA this much shared memory");
 
@@ -342,36 +349,36 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         registers_decrease<40>();
         if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:141
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:148
                 const int num_programs_x_2 = gridDim.x;
-                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:139
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:146
                 const int place_3 = blockIdx.x;
-                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:141
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:148
                 const int place_4 = num_programs_x_2 - 1 - place_3;
-                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:142
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:149
                 const int block_2 = place_4 / 4;
-                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:139
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:146
                 const int batch_2 = blockIdx.z;
-                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:142
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:149
                 const int pid_y_2 = blockIdx.y;
                 const int head_2 = pid_y_2 * 4 + place_4 % 4;
-                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:143
+                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:150
                 const int blocks_3 = (length + 127) / 128;
-                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:145
+                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:152
                 const int blocks_4 = min(blocks_3, ((block_2 + 1) * 128 + 127) / 128);
 
-                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:24
+                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:27
                 mbarrier_expect_bytes(&shared.queries_full, 32768);
                 #pragma unroll
                 for (int panel = 0; panel < 2; ++panel)
                     tma_load_4d(shared.q_tile[0][panel], &q_map, &shared.queries_full, panel * 64, block_2 * 128, head_2, batch_2);
 
-                // for i in range(blocks):                                 flash_attention_tle.py:26
+                // for i in range(blocks):                                 flash_attention_tle.py:29
                 for (int i = 0; i < blocks_4; ++i) {
-                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:27
+                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:30
                     const int key = (blocks_4 - 1 - i) * 128;
 
-                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:28
+                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:31
                     const int stage = i & 1;
                     const int lap = i >> 1;
                     mbarrier_wait(&shared.keys_empty[stage], (lap + 1) & 1);
@@ -380,7 +387,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
                     for (int panel = 0; panel < 2; ++panel)
                         tma_load_4d(shared.k_ring[stage][panel], &k_map, &shared.keys_full[stage], panel * 64, key, head_2, batch_2);
 
-                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:30
+                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:33
                     mbarrier_wait(&shared.values_empty[stage], (lap + 1) & 1);
                     mbarrier_expect_bytes(&shared.values_full[stage], 32768);
                     #pragma unroll
@@ -394,62 +401,74 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
 
     const int thread = threadIdx.x;
 
-    // place, batch = tl.program_id(0), tl.program_id(2)                  flash_attention_tle.py:139
+    // place, batch = tl.program_id(0), tl.program_id(2)                  flash_attention_tle.py:146
     const int place = blockIdx.x;
     const int batch = blockIdx.z;
-    // place = tl.num_programs(0) - 1 - place  # rows that see most ...   flash_attention_tle.py:141
+    // place = tl.num_programs(0) - 1 - place  # rows that see most ...   flash_attention_tle.py:148
     const int num_programs_x = gridDim.x;
     const int place_2 = num_programs_x - 1 - place;
 
-    // block, head = place // NEAR, tl.program_id(1) * NEAR + place ...   flash_attention_tle.py:142
+    // block, head = place // NEAR, tl.program_id(1) * NEAR + place ...   flash_attention_tle.py:149
     const int block = place_2 / 4;
     const int pid_y = blockIdx.y;
     const int head = pid_y * 4 + place_2 % 4;
 
-    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:143
+    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:150
     const int blocks = (length + 127) / 128;
-    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:145
+    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:152
     const int blocks_2 = min(blocks, ((block + 1) * 128 + 127) / 128);
     // attend: warps 0 to 7
     registers_increase<232>();
-    // query = q_reader.wait(0).slot.q                                     flash_attention_tle.py:84
+    // q_tile = q_reader.wait(0).slot.q                                    flash_attention_tle.py:90
     mbarrier_wait(&shared.queries_full, 0);
-
-    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:85
-    mbarrier_wait(&shared.keys_full[0], 0);
-    Vector<float, 2> product[32];
-    const Descriptor q_first = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
-    const Descriptor k_first = wgmma_descriptor<128>(shared.k_ring[0], 16, 1024);  // rows along K
-    wgmma_fence();
-    #pragma unroll
-    for (int step = 0; step < 8; ++step)
-        wgmma_m64n128k16_f32_f16(product, q_first + step / 4 * 1024 + step % 4 * 2, k_first + step / 4 * 1024 + step % 4 * 2, step > 0);
-    wgmma_commit();
-    wgmma_wait<0>();
-
-    // k_reader.release(0)                                                 flash_attention_tle.py:86
-    __syncwarp();
-    if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[0]);
-    // first = (blocks - 1 - i) * BLOCK_N                                  flash_attention_tle.py:40
-    const int first = (blocks_2 - 1) * 128;
-    Vector<float, 2> score[32];
+    Vector<__half, 2> query[32];
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:83
+        // query = tl.load(tle.gpu.local_ptr(q_tile)) if HEAD <= MOST ...  flash_attention_tle.py:91
+        query[run] = load_vector<2>(&shared.q_tile[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)]);
+    }
+
+    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:92
+    mbarrier_wait(&shared.keys_full[0], 0);
+    Vector<float, 2> product[32];
+    const Descriptor k_first = wgmma_descriptor<128>(shared.k_ring[0], 16, 1024);  // rows along K
+    wgmma_fence();
+    #pragma unroll
+    for (int step = 0; step < 8; ++step) {
+        unsigned query_part[4];  // rows of this warp
+        #pragma unroll
+        for (int piece = 0; piece < 4; ++piece)
+            query_part[piece] = bit_cast<unsigned>(query[4 * step + piece]);
+        wgmma_m64n128k16_f32_f16_a_registers(product, query_part, k_first + step / 4 * 1024 + step % 4 * 2, step > 0);
+    }
+    wgmma_commit();
+    wgmma_wait<0>();
+    fence_async_proxy();  // the loads of `q_tile` come before what the copy engine writes
+
+    // k_reader.release(0)                                                 flash_attention_tle.py:93
+    __syncwarp();
+    if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[0]);
+
+    // first = (blocks - 1 - i) * BLOCK_N                                  flash_attention_tle.py:43
+    const int first = (blocks_2 - 1) * 128;
+    Vector<float, 2> score[32];
+    #pragma unroll
+    for (int run = 0; run < 32; ++run) {
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:89
         const int index = thread % 4 * 2 + run / 2 * 8;
         const int index_2 = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int rows = block * 128 + index_2;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // seen = index[None, :] <= (rows - first)[:, None] if CA ...  flash_attention_tle.py:42
+            // seen = index[None, :] <= (rows - first)[:, None] if CA ...  flash_attention_tle.py:45
             const bool seen = index + k <= rows - first;
-            // return tl.where(seen, score, float("-inf"))                 flash_attention_tle.py:43
+            // return tl.where(seen, score, float("-inf"))                 flash_attention_tle.py:46
             score[run][k] = seen ? product[run][k] : -infinity();
         }
     }
 
-    // now = tl.maximum(largest, tl.max(score, 1) * scale)                 flash_attention_tle.py:52
+    // found = tl.max(score, 1) * scale                                    flash_attention_tle.py:57
     float score_max[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -465,9 +484,11 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     // tile [128]: element = thread / 32 * 16 + thread / 4 % 8 + 8 * run;  run < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        now[run] = fmaxf(-infinity(), score_max[run] * scale);
+        const float found = score_max[run] * scale;
 
-        // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:53
+        // now = tl.where(found > largest + MOST_GROWTH, found, largest)   flash_attention_tle.py:58
+        now[run] = found > -infinity() ? found : -infinity();
+        // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:59
         shift[run] = now[run] == -infinity() ? 0.0f : now[run];
     }
     Vector<float, 2> weight[32];
@@ -475,18 +496,18 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // weight = tl.exp2(score * scale - shift[:, None])            flash_attention_tle.py:54
+            // weight = tl.exp2(score * scale - shift[:, None])            flash_attention_tle.py:60
             weight[run][k] = exp2_approx(score[run][k] * scale - shift[run % 2]);
         }
     }
     float share[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // share = tl.exp2(largest - shift)                                flash_attention_tle.py:55
+        // share = tl.exp2(largest - shift)                                flash_attention_tle.py:61
         share[run] = exp2_approx(-infinity() - shift[run]);
     }
 
-    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:56
+    // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8]), 1)    flash_attention_tle.py:62
     Vector<float, 2> sums[2];
     #pragma unroll
     for (int run = 0; run < 4; ++run) {
@@ -499,19 +520,19 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     // tile [128, 8]: row = thread / 32 * 16 + thread / 4 % 8 + 8 * run, column = thread % 4 * 2 + k;  run < 2, k < 2
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:57
+        // return weight, total * share[:, None] + sums, now, share        flash_attention_tle.py:63
         #pragma unroll
         for (int k = 0; k < 2; ++k) total[run][k] = 0.0f * share[run] + sums[run][k];
     }
     Vector<__half, 2> weight_2[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // weight = weight.to(dtype)                                       flash_attention_tle.py:91
+        // weight = weight.to(dtype)                                       flash_attention_tle.py:98
         #pragma unroll
         for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
     }
 
-    // for i in range(first, blocks):                                     flash_attention_tle.py:101
+    // for i in range(first, blocks):                                     flash_attention_tle.py:108
     Vector<__half, 2> weight_3[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
@@ -535,20 +556,24 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     for (int run = 0; run < 2; ++run)
         largest[run] = now[run];
     for (int i = 1; i < blocks_2; ++i) {
-        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:66
+        // score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, tran ...  flash_attention_tle.py:72
         const int stage = i & 1;
         const int lap = i >> 1;
         mbarrier_wait(&shared.keys_full[stage], lap & 1);
         Vector<float, 2> score_2[32];
-        const Descriptor q_first_2 = wgmma_descriptor<128>(shared.q_tile[0][0][64 * (warp / 4)], 16, 1024);  // rows along K
         const Descriptor k_first_2 = wgmma_descriptor<128>(shared.k_ring[stage], 16, 1024);  // rows along K
         wgmma_fence();
         #pragma unroll
-        for (int step = 0; step < 8; ++step)
-            wgmma_m64n128k16_f32_f16(score_2, q_first_2 + step / 4 * 1024 + step % 4 * 2, k_first_2 + step / 4 * 1024 + step % 4 * 2, step > 0);
+        for (int step = 0; step < 8; ++step) {
+            unsigned query_part[4];  // rows of this warp
+            #pragma unroll
+            for (int piece = 0; piece < 4; ++piece)
+                query_part[piece] = bit_cast<unsigned>(query[4 * step + piece]);
+            wgmma_m64n128k16_f32_f16_a_registers(score_2, query_part, k_first_2 + step / 4 * 1024 + step % 4 * 2, step > 0);
+        }
         wgmma_commit();
 
-        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:67
+        // acc = tle.gpu.wgmma(weight, v_reader.wait(i - 1).slot.v, acc)   flash_attention_tle.py:73
         const int stage_2 = (i - 1) & 1;
         const int lap_2 = (i - 1) >> 1;
         mbarrier_wait(&shared.values_full[stage_2], lap_2 & 1);
@@ -564,13 +589,13 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         }
         wgmma_commit();
 
-        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:68
+        // score = tle.gpu.wgmma_wait(1, score)                            flash_attention_tle.py:74
         wgmma_wait<1>();
-        // k_reader.release(i)                                             flash_attention_tle.py:69
+        // k_reader.release(i)                                             flash_attention_tle.py:75
         __syncwarp();
         if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[stage]);
 
-        // now = tl.maximum(largest, tl.max(score, 1) * scale)             flash_attention_tle.py:52
+        // found = tl.max(score, 1) * scale                                flash_attention_tle.py:57
         float score_max_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
@@ -583,25 +608,28 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         float now_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            now_2[run] = fmaxf(largest[run], score_max_2[run] * scale);
+            const float found = score_max_2[run] * scale;
+
+            // now = tl.where(found > largest + MOST_GROWTH, found, l ...  flash_attention_tle.py:58
+            now_2[run] = found > largest[run] + 8.0f ? found : largest[run];
         }
         Vector<float, 2> weight_4[32];
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // weight = tl.exp2(score * scale - shift[:, None])        flash_attention_tle.py:54
+                // weight = tl.exp2(score * scale - shift[:, None])        flash_attention_tle.py:60
                 weight_4[run][k] = exp2_approx(score_2[run][k] * scale - now_2[run % 2]);
             }
         }
         float share_2[2];
         #pragma unroll
         for (int run = 0; run < 2; ++run) {
-            // share = tl.exp2(largest - shift)                            flash_attention_tle.py:55
+            // share = tl.exp2(largest - shift)                            flash_attention_tle.py:61
             share_2[run] = exp2_approx(largest[run] - now_2[run]);
         }
 
-        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:56
+        // sums = tl.sum(tl.reshape(weight, [BLOCK_M, BLOCK_N // 8, 8 ...  flash_attention_tle.py:62
         Vector<float, 2> sums_2[2];
         #pragma unroll
         for (int run = 0; run < 4; ++run) {
@@ -614,24 +642,30 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         for (int run = 0; run < 2; ++run) {
             #pragma unroll
             for (int k = 0; k < 2; ++k) {
-                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:57
+                // return weight, total * share[:, None] + sums, now, ...  flash_attention_tle.py:63
                 total_2[run][k] = total_2[run][k] * share_2[run] + sums_2[run][k];
             }
         }
 
-        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:73
+        // acc = tle.gpu.wgmma_wait(0, acc)                                flash_attention_tle.py:79
         wgmma_wait<0>();
 
-        // v_reader.release(i - 1)                                         flash_attention_tle.py:74
+        // v_reader.release(i - 1)                                         flash_attention_tle.py:80
         __syncwarp();
         if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage_2]);
         #pragma unroll
         for (int run = 0; run < 32; ++run) {
+            // return coming.to(dtype), acc * share[:, None], total, ...   flash_attention_tle.py:81
             #pragma unroll
-            for (int k = 0; k < 2; ++k) {
-                // return coming.to(dtype), acc * share[:, None], tot ...  flash_attention_tle.py:75
-                weight_3[run][k] = __float2half(weight_4[run][k]);
-                acc[run][k] = acc[run][k] * share_2[run % 2];
+            for (int k = 0; k < 2; ++k) weight_3[run][k] = __float2half(weight_4[run][k]);
+        }
+
+        // Factors of one change nothing: a warp that has no others goes on.
+        if (__any_sync(0xffffffffu, share_2[0] != 1.0f || share_2[1] != 1.0f)) {
+            #pragma unroll
+            for (int run = 0; run < 32; ++run) {
+                #pragma unroll
+                for (int k = 0; k < 2; ++k) acc[run][k] = acc[run][k] * share_2[run % 2];
             }
         }
         #pragma unroll
@@ -639,7 +673,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
             largest[run] = now_2[run];
     }
 
-    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:106
+    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:113
     const int stage = (blocks_2 - 1) & 1;
     const int lap = (blocks_2 - 1) >> 1;
     mbarrier_wait(&shared.values_full[stage], lap & 1);
@@ -656,11 +690,11 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     wgmma_commit();
     wgmma_wait<0>();
 
-    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:107
+    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:114
     __syncwarp();
     if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage]);
 
-    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:108
+    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:115
     float total_of_row[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -672,26 +706,25 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     float share_2[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // share = 1.0 / total_of_row                                     flash_attention_tle.py:109
+        // share = 1.0 / total_of_row                                     flash_attention_tle.py:116
         share_2[run] = divide_approx(1.0f, total_of_row[run]);
     }
-    default_warps_barrier();  // orders the loads of `q_tile` before the stores to it
     Vector<__half, 2> q_tile_value[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // tl.store(tle.gpu.local_ptr(query), (acc * share[:, No ...  flash_attention_tle.py:110
+            // tl.store(tle.gpu.local_ptr(q_tile), (acc * share[:, N ...  flash_attention_tle.py:117
             q_tile_value[run][k] = __float2half(acc[run][k] * share_2[run % 2]);
         }
     }
     #pragma unroll
     for (int part = 0; part < 8; ++part)
         store_matrices(&shared.q_tile[0][part / 4][thread / 32 * 16 + thread % 16][swizzled<128, 2>(thread % 8, part % 4 * 16 + thread / 16 % 2 * 8)], q_tile_value[4 * part], q_tile_value[4 * part + 1], q_tile_value[4 * part + 2], q_tile_value[4 * part + 3]);
-    fence_async_proxy();  // shows what was written to `q_tile` to the tensor cores
+    fence_async_proxy();  // shows what was written to `q_tile` to the copy engine
     default_warps_barrier();  // orders the stores to `q_tile` before the loads of it
 
-    // tle.gpu.copy(query, out, [1, 1, BLOCK_M, HEAD], [batch, head, ...  flash_attention_tle.py:111
+    // tle.gpu.copy(q_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head ...  flash_attention_tle.py:118
     if (thread == 0) {
         #pragma unroll
         for (int panel = 0; panel < 2; ++panel)
@@ -700,10 +733,10 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:83
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:89
         const int index = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
         const int rows = block * 128 + index;
-        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:112
+        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:119
         if ((thread & 3) == 0 && rows < length) *(lse + static_cast<long long>(batch) * stride_lb + static_cast<long long>(head) * stride_lh + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `q_tile`

@@ -1,6 +1,6 @@
-// moe_align_cluster.cu: emitted by tle2cuda from cluster.py:30 (moe_align_cluster). Do not edit.
+// moe_align_cluster.cu: emitted by tle2cuda from cluster.py:29 (moe_align_cluster). Do not edit.
 //
-//   target    sm_90a, 512 threads per CTA, clusters of (8, 1, 1), 8288 bytes of shared memory
+//   target    sm_90a, 512 threads per CTA, clusters of (8, 1, 1), 8256 bytes of shared memory
 //   launch    grid of CTAs, a multiple of the cluster (8, 1, 1)
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
@@ -9,13 +9,68 @@
 //             GROUP_TILE = 512, SEARCH_STEPS = 9, THREADS = 512, PREFILL = False
 
 #include <cooperative_groups.h>
-#include <cub/block/block_scan.cuh>
 
 namespace cg = cooperative_groups;
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 512, cub::BLOCK_SCAN_WARP_SCANS>;
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 
 // Load one element of global memory if a condition holds, else take `other` (read-only data): one predicated load (PTX ISA,
 // ld.global.nc). Its address is computed either way, so that neighbouring loads can share it.
@@ -33,9 +88,9 @@ struct Shared {
     alignas(16) int base[512];                // parts.py:26
     alignas(16) int start[512];               // parts.py:26
     alignas(16) int end[512];                 // parts.py:26
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cluster.py:71
+    alignas(16) int group_start_scan[16];     // scratch of cluster.py:70
 };
-static_assert(sizeof(Shared) <= 8288, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 8256, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -48,107 +103,134 @@ moe_align_cluster(const int* __restrict__ topk_ids, int* sorted_ids, int* expert
     const cg::cluster_group cluster = cg::this_cluster();
     const int thread = threadIdx.x;
 
-    // cta = tle.shard_id(mesh, "cluster_x")                                           cluster.py:49
+    // cta = tle.shard_id(mesh, "cluster_x")                                           cluster.py:48
     const int cta = static_cast<int>(cluster.block_rank());
-    // slot = cta * SLOT_TILE + tl.arange(0, SLOT_TILE)                                cluster.py:50
+    // slot = cta * SLOT_TILE + tl.arange(0, SLOT_TILE)                                cluster.py:49
     const int slot = cta * 512 + thread;
-    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
     const int id = load_nc_if(slot < numel, topk_ids + slot, -1);
-    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
     const bool is_routed = id >= 0 && id < 512;
-    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 cluster.py:58
+    // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 cluster.py:57
     shared.count[thread] = 0;
     __syncthreads();  // orders the stores to `count` before the atomics on it
 
-    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:48
     int rank = 0;
     if (is_routed) rank = atomicAdd(&shared.count[id], 1);
-    // tle.distributed_barrier(mesh)                                                   cluster.py:62
+    // tle.distributed_barrier(mesh)                                                   cluster.py:61
     cluster.sync();
 
-    // for peer in range(CLUSTER_SIZE):                                                cluster.py:66
+    // for peer in range(CLUSTER_SIZE):                                                cluster.py:65
     int total = 0;
     int before = 0;
     for (int peer = 0; peer < 8; ++peer) {
-        // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=m ...  cluster.py:67
+        // peer_count = tl.load(tle.gpu.local_ptr(tle.remote(count, peer, scope=m ...  cluster.py:66
         int* const peer_count = cluster.map_shared_rank(shared.count, peer);
         const int peer_count_2 = peer_count[thread];
-        // total += peer_count                                                         cluster.py:68
+        // total += peer_count                                                         cluster.py:67
         total += peer_count_2;
-        // before += tl.where(peer < cta, peer_count, 0)                               cluster.py:69
+        // before += tl.where(peer < cta, peer_count, 0)                               cluster.py:68
         before += peer < cta ? peer_count_2 : 0;
     }
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
-    const int product = (total + 15) / 16 * 16;
-    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)    cluster.py:71
-    int group_start, post_pad;
-    BlockScan(shared.group_start_scan).ExclusiveSum(product, group_start, post_pad);
-    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                       cluster.py:72
+    // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE                   parts.py:32
+    const unsigned blocks = static_cast<unsigned>(total + 15) / 16u;
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
+    const int value = static_cast<int>(blocks * 16u);
+    // group_start, post_pad = tle.cumsum(pad_to_blocks(total, BLOCK_SIZE), axis=0)    cluster.py:70
+    int post_pad;
+    int group_start = cta_exclusive_integer_sum<16, false>(value, post_pad, shared.group_start_scan);
+    // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)                       cluster.py:71
     shared.start[thread] = group_start;
-    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)               cluster.py:73
+    // tl.store(tle.gpu.local_ptr(base, (group,)), group_start + before)               cluster.py:72
     shared.base[thread] = group_start + before;
-    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)                 cluster.py:75
+    // tl.store(tle.gpu.local_ptr(end, (group,)), group_start + total)                 cluster.py:74
     shared.end[thread] = group_start + total;
-    __syncthreads();  // orders the stores to `base`, `start` and `end` before the loads of them
+    // while tl.reduce_or(place < sorted_capacity, axis=0):                             parts.py:164
+    // turn = element >> 5                                                               parts.py:74
+    const int turn = thread >> 5;
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int index = thread & 31;
+    const int block = turn * 256 + cta * 32 + index;
 
-    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_rout ...  cluster.py:77
+    // place = post_pad + in_turns(cta, CTAS, THREADS)                                  parts.py:163
+    const int place_2 = post_pad + block;
+    int place = place_2;
+    #pragma unroll 1
+    while (place < sorted_capacity) {
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:165
+        sorted_ids[place] = numel;
+        // place = tl.where(place < sorted_capacity, place + CTAS * THREADS, place)     parts.py:166
+        place += 4096;
+    }
+    __syncthreads();  // orders the stores to `base`, `end` and `start` before the loads of them
+
+    // first_place = tl.load(tle.gpu.local_ptr(base, (slot_group,)), mask=is_rout ...  cluster.py:79
     const int first_place = is_routed ? shared.base[id] : 0;
-    // tl.store(sorted_ids + first_place + rank, slot, mask=is_routed)                 cluster.py:78
-    if (is_routed) *(sorted_ids + first_place + rank) = slot;
-    // for tile in range(cta, tl.cdiv(expert_capacity, TILE), ctas):                     parts.py:84
-    for (int tile = cta; tile < (expert_capacity + 511) / 512; tile += 8) {
-        // for step in range(SEARCH_STEPS):                                              parts.py:57
+    // tl.store(sorted_ids + (first_place + rank), slot, mask=is_routed)               cluster.py:80
+    if (is_routed) sorted_ids[first_place + rank] = slot;
+    // while tl.reduce_or(element < num_elements, axis=0):                              parts.py:151
+    // turn = THREADS // 32 - 1 - turn                                                   parts.py:76
+    const int turn_2 = 15 - turn;
+
+    // return (turn * CTAS + cta) * 32 + (element & 31)                                  parts.py:77
+    const int element_2 = turn_2 * 256 + cta * 32 + index;
+    int element = element_2;
+    #pragma unroll 1
+    while (element < 8192) {
+        // group = first_group + (element.to(tl.uint32) // BLOCK_SIZE).to(tl.int32)     parts.py:152
+        const unsigned element_3 = static_cast<unsigned>(element);
+        const int group = static_cast<int>(element_3 / 16u);
+        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=element < nu ...  parts.py:153
+        const int group_end = shared.end[group];
+        // place = group_end + (element.to(tl.uint32) % BLOCK_SIZE).to(tl.int32)        parts.py:154
+        const int place_3 = group_end + static_cast<int>(element_3 % 16u);
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks_2 = static_cast<unsigned>(group_end + 15) / 16u;
+        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:156
+        if (place_3 < static_cast<int>(blocks_2 * 16u)) sorted_ids[place_3] = numel;
+        // element = tl.where(element < num_elements, element + CTAS * THREADS, el ...  parts.py:157
+        element += 4096;
+    }
+    // num_blocks = post_pad // BLOCK_SIZE                                               parts.py:94
+    const int num_blocks = post_pad / 16;
+
+    // while tl.reduce_or(block < num_blocks, axis=0):                                   parts.py:96
+    int block_2 = block;
+    #pragma unroll 1
+    while (block_2 < num_blocks) {
+        // owner = owner_of(block * BLOCK_SIZE, start, SEARCH_STEPS)                     parts.py:97
+        const int place_3 = block_2 * 16;
+        // for step in range(SEARCH_STEPS):                                              parts.py:58
         int owner = 0;
-        // block = tile * TILE + tl.arange(0, TILE)                                      parts.py:85
-        const int block = tile * 512 + thread;
-        // place = block * BLOCK_SIZE                                                    parts.py:86
-        const int place = block * 16;
         for (int step = 0; step < 9; ++step) {
-            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:58
+            // candidate = owner + (1 << (SEARCH_STEPS - 1 - step))                      parts.py:59
             const int candidate = owner + (1 << (8 - step));
-            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:59
+            // owner = tl.where(tl.load(tle.gpu.local_ptr(start, (candidate,))) <= ...   parts.py:60
             const int start_value = shared.start[candidate];
-            owner = start_value <= place ? candidate : owner;
+            owner = start_value <= place_3 ? candidate : owner;
         }
 
-        // expert = tl.where(place < post_pad, owner + FIRST_EXPERT, 0)                  parts.py:88
-        const int expert = place < post_pad ? owner : 0;
-        // tl.store(expert_ids + block, expert, mask=block < expert_capacity)            parts.py:89
-        if (block < expert_capacity) expert_ids[block] = expert;
+        // tl.store(expert_ids + block, owner + FIRST_EXPERT, mask=block < num_blocks)   parts.py:98
+        expert_ids[block_2] = owner;
+        // block = tl.where(block < num_blocks, block + CTAS * THREADS, block)           parts.py:99
+        block_2 += 4096;
     }
-    // last_first = CLUSTER_SIZE - 1 - cta  # the CTAs that write expert ids come ...  cluster.py:92
-    const int last_first = 7 - cta;
-    // for tile in range(cta, tl.cdiv(num_elements, TILE), ctas):                       parts.py:106
-    for (int tile = last_first; tile < 16; tile += 8) {
-        // element = tile * TILE + tl.arange(0, TILE)                                   parts.py:107
-        const int element = tile * 512 + thread;
-        // group = first_group + element // BLOCK_SIZE                                  parts.py:109
-        const int group = element / 16;
-        // group_end = tl.load(tle.gpu.local_ptr(end, (group,)), mask=has_group, o ...  parts.py:110
-        const int group_end = shared.end[group];
-        // place = group_end + element % BLOCK_SIZE                                     parts.py:111
-        const int place = group_end + element % 16;
-        // is_padding = has_group & (place < pad_to_blocks(group_end, BLOCK_SIZE))      parts.py:112
-        const bool is_padding = place < (group_end + 15) / 16 * 16;
-        // tl.store(sorted_ids + place, numel, mask=is_padding)                         parts.py:113
-        if (is_padding) sorted_ids[place] = numel;
+
+    // while tl.reduce_or(block < expert_capacity, axis=0):                             parts.py:131
+    int block_3 = block_2;
+    #pragma unroll 1
+    while (block_3 < expert_capacity) {
+        // tl.store(expert_ids + block, 0, mask=block < expert_capacity)                parts.py:132
+        expert_ids[block_3] = 0;
+        // block = tl.where(block < expert_capacity, block + STEP, block)               parts.py:133
+        block_3 += 4096;
     }
-    // turned = cta - ctas // 2                                                          parts.py:66
-    const int turned = cta - 4;
-    // return tl.where(turned < 0, turned + ctas, turned)                                parts.py:67
-    const int middle_first = turned < 0 ? turned + 8 : turned;
-    // for first in range(post_pad + cta * TILE, sorted_capacity, ctas * TILE):         parts.py:119
-    for (int first = post_pad + middle_first * 512; first < sorted_capacity; first += 4096) {
-        // place = first + tl.arange(0, TILE)                                           parts.py:120
-        const int place = first + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:121
-        if (place < sorted_capacity) sorted_ids[place] = numel;
-    }
-    // if cta == 0:                                                                    cluster.py:96
+    // if cta == 0:                                                                    cluster.py:95
     if (cta == 0) {
-        // tl.store(num_post_pad, post_pad)                                            cluster.py:97
+        // tl.store(num_post_pad, post_pad)                                            cluster.py:96
         if (thread == 0) *num_post_pad = post_pad;
     }
-    // tle.distributed_barrier(mesh)  # peers may still be reading this CTA's counts   cluster.py:98
+    // tle.distributed_barrier(mesh)  # peers may still be reading this CTA's counts   cluster.py:97
     cluster.sync();
 }

@@ -1,6 +1,6 @@
 // moe_align_cluster_fused.cu: emitted by tle2cuda from cluster_fused.py:22 (moe_align_cluster_fused). Do not edit.
 //
-//   target    sm_90a, 1024 threads per CTA, clusters of (8, 1, 1), 12480 bytes of shared memory
+//   target    sm_90a, 1024 threads per CTA, clusters of (8, 1, 1), 12416 bytes of shared memory
 //   launch    grid of CTAs, a multiple of the cluster (8, 1, 1)
 //   args      topk_ids *i32 align 16, sorted_ids *i32 align 16, expert_ids *i32 align 16,
 //             num_post_pad *i32 align 16, numel i32, sorted_capacity i32, expert_capacity i32
@@ -9,13 +9,68 @@
 //             GROUP_TILE = 1024
 
 #include <cooperative_groups.h>
-#include <cub/block/block_scan.cuh>
 
 namespace cg = cooperative_groups;
 
 namespace {
 
-using BlockScan = cub::BlockScan<int, 1024, cub::BLOCK_SCAN_WARP_SCANS>;
+// An object of any type from another lane, 4 bytes at a time: `exchange` shuffles one word.
+template <typename T, typename Exchange>
+__device__ __forceinline__ T shuffle_words(const T& value, Exchange exchange)
+{
+    constexpr int COUNT = (sizeof(T) + 3) / 4;
+    unsigned words[COUNT] = {};
+    memcpy(words, &value, sizeof(T));
+    #pragma unroll
+    for (int i = 0; i < COUNT; ++i) words[i] = exchange(words[i]);
+    T result;
+    memcpy(&result, words, sizeof(T));
+    return result;
+}
+
+// The value that the lane DISTANCE further down (with REVERSE: up) holds, inside groups of WIDTH lanes; the own value
+// where there is none. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T>
+__device__ __forceinline__ T shuffle_previous(T value, int distance)
+{
+    return shuffle_words(value, [distance](unsigned word) {
+        return REVERSE ? __shfl_down_sync(0xffffffffu, word, distance, WIDTH)
+                       : __shfl_up_sync(0xffffffffu, word, distance, WIDTH);
+    });
+}
+
+// Inclusive scan over groups of WIDTH neighbouring lanes, from the last lane down with REVERSE. What comes first is the
+// first operand of `combine`, which need not be commutative. Called by whole warps.
+template <int WIDTH, bool REVERSE, typename T, typename Combine>
+__device__ __forceinline__ T lanes_scan(T value, Combine combine)
+{
+    const int lane = threadIdx.x % WIDTH;
+    const int position = REVERSE ? WIDTH - 1 - lane : lane;
+    #pragma unroll
+    for (int distance = 1; distance < WIDTH; distance *= 2) {
+        const T other = shuffle_previous<WIDTH, REVERSE>(value, distance);
+        if (position >= distance) value = combine(other, value);
+    }
+    return value;
+}
+
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 
 // Load one element of global memory if a condition holds, else take `other`: one predicated load (PTX ISA,
 // ld.global). Its address is computed either way, so that neighbouring loads can share it.
@@ -32,9 +87,9 @@ struct Shared {
     alignas(16) int count[1024];              // parts.py:26
     alignas(16) int total[1024];              // parts.py:26
     alignas(16) int start[1024];              // parts.py:26
-    alignas(16) BlockScan::TempStorage group_start_scan;  // scratch of cluster_fused.py:65
+    alignas(16) int group_start_scan[32];     // scratch of cluster_fused.py:65
 };
-static_assert(sizeof(Shared) <= 12480, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 12416, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -50,17 +105,34 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     const int cluster_rank_ = static_cast<int>(cluster.block_rank());
     // is_rank0 = cluster_rank == 0                                              cluster_fused.py:39
     const bool is_rank0 = cluster_rank_ == 0;
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    for (int tile = cluster_rank_; tile < (sorted_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles = sorted_capacity / 1024;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
+    #pragma unroll 1
+    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        sorted_ids[tile * 1024 + thread] = numel;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cluster_rank_ == num_tiles % 8) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles * 1024 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < sorted_capacity) sorted_ids[place] = numel;
     }
-    for (int tile = cluster_rank_; tile < (expert_capacity + 1023) / 1024; tile += 8) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + thread;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles_2 = expert_capacity / 1024;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
+    #pragma unroll 1
+    for (int tile = cluster_rank_; tile < num_tiles_2; tile += 8) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        expert_ids[tile * 1024 + thread] = 0;
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (cluster_rank_ == num_tiles_2 % 8) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles_2 * 1024 + thread;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
         if (place < expert_capacity) expert_ids[place] = 0;
     }
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                           cluster_fused.py:47
@@ -74,16 +146,16 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     cluster.sync();
 
     // num_tiles = tl.cdiv(numel, SLOT_TILE)                                     cluster_fused.py:52
-    const int num_tiles = (numel + 1023) / 1024;
+    const int num_tiles_3 = (numel + 1023) / 1024;
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:53
-    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles_3; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:54
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         if (is_routed) atomicAdd(&shared.count[id], 1);
     }
     // cluster_total = tle.gpu.local_ptr(tle.remote(total, 0, scope=mesh), ...   cluster_fused.py:57
@@ -103,11 +175,13 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     if (is_rank0) {
         // padded = pad_to_blocks(tl.load(tle.gpu.local_ptr(total, (group,) ...  cluster_fused.py:64
         const int count = shared.total[thread];
-        // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                  parts.py:32
-        const int padded = (count + 15) / 16 * 16;
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks = static_cast<unsigned>(count + 15) / 16u;
+        // return (blocks * BLOCK_SIZE).to(tl.int32)                                     parts.py:33
+        const int padded = static_cast<int>(blocks * 16u);
         // group_start, post_pad = tle.cumsum(padded, axis=0)                    cluster_fused.py:65
-        int group_start, post_pad;
-        BlockScan(shared.group_start_scan).ExclusiveSum(padded, group_start, post_pad);
+        int post_pad;
+        int group_start = cta_exclusive_integer_sum<32, false>(padded, post_pad, shared.group_start_scan);
         // tl.store(tle.gpu.local_ptr(start, (group,)), group_start)             cluster_fused.py:66
         shared.start[thread] = group_start;
         // tl.store(num_post_pad, post_pad)                                      cluster_fused.py:67
@@ -145,14 +219,14 @@ moe_align_cluster_fused(const int* topk_ids, int* sorted_ids, int* expert_ids, i
     }
 
     // for tile in range(cluster_rank, num_tiles, CLUSTER_SIZE):                 cluster_fused.py:82
-    for (int tile = cluster_rank_; tile < num_tiles; tile += 8) {
+    for (int tile = cluster_rank_; tile < num_tiles_3; tile += 8) {
         // slot = tile * SLOT_TILE + tl.arange(0, SLOT_TILE)                     cluster_fused.py:83
         const int slot = tile * 1024 + thread;
-        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:38
+        // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)      parts.py:39
         const int id = load_if(slot < numel, topk_ids + slot, -1);
-        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:40
+        // is_routed = (group >= 0) & (group < NUM_GROUPS)                               parts.py:41
         const bool is_routed = id >= 0 && id < 512;
-        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:47
+        // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_r ...  parts.py:48
         int rank = 0;
         if (is_routed) rank = atomicAdd(&shared.count[id], 1);
         // first_place = tl.load(tle.gpu.local_ptr(start, (slot_group,)), m ...  cluster_fused.py:86

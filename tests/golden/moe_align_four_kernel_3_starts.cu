@@ -104,10 +104,14 @@ moe_align_starts(const int* __restrict__ totals, int* starts, int* num_post_pad)
     // total = tl.load(totals + group, mask=group < NUM_GROUPS, other=0)                staged.py:78
     const Vector<int, 2> total = load_vector<2>(totals + group);
 
-    // return (count + (BLOCK_SIZE - 1)) // BLOCK_SIZE * BLOCK_SIZE                      parts.py:32
+    // return (blocks * BLOCK_SIZE).to(tl.int32)                                         parts.py:33
     Vector<int, 2> padded;
     #pragma unroll
-    for (int k = 0; k < 2; ++k) padded[k] = (total[k] + 15) / 16 * 16;
+    for (int k = 0; k < 2; ++k) {
+        // blocks = (count + (BLOCK_SIZE - 1)).to(tl.uint32) // BLOCK_SIZE               parts.py:32
+        const unsigned blocks = static_cast<unsigned>(total[k] + 15) / 16u;
+        padded[k] = static_cast<int>(blocks * 16u);
+    }
 
     // post_pad = tl.sum(padded, axis=0)                                                staged.py:80
     int post_pad = 0;

@@ -44,9 +44,9 @@ moe_align_scatter(const int* topk_ids, int* sorted_ids, int* expert_ids, int* co
 
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:121
     const int slot = program * 256 + thread;
-    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
     const int id = load_if(slot < numel, topk_ids + slot, -1);
-    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
     const bool is_routed = id >= 0 && id < 512;
     // rank = tl.atomic_add(row + slot_group, 1, mask=is_routed, sem="relaxed", s ...  staged.py:124
     int rank = 0;

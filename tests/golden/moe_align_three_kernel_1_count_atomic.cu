@@ -46,44 +46,24 @@ __device__ __forceinline__ Vector<T, N> load_vector(const T* pointer)
     return *reinterpret_cast<const Vector<T, N>*>(pointer);
 }
 
-// Store 16 bytes of global memory if a condition holds: one predicated access (PTX ISA, st.global), around which nothing
-// branches.
-__device__ __forceinline__ void store_bits_if(bool condition, uint4* pointer, uint4 bits)
-{
-    asm volatile("{\n\t.reg .pred p;\n\tsetp.ne.b32 p, %1, 0;\n\t@p st.global.v4.u32 [%0], {%2, %3, %4, %5};\n\t}"
-        :: "l"(pointer), "r"(static_cast<int>(condition)), "r"(bits.x), "r"(bits.y), "r"(bits.z), "r"(bits.w) : "memory");
-}
-
-// Store N neighbours in global memory, in words of type Bits, if a condition holds. Called by each thread for itself.
-template <typename Bits, int N, typename T>
-__device__ __forceinline__ void store_vector_if(bool condition, T* pointer, const Vector<T, N>& value)
-{
-    #pragma unroll
-    for (int i = 0; i < static_cast<int>(sizeof(value) / sizeof(Bits)); ++i) {
-        Bits bits;
-        memcpy(&bits, reinterpret_cast<const unsigned char*>(&value) + i * sizeof(Bits), sizeof(Bits));
-        store_bits_if(condition, reinterpret_cast<Bits*>(pointer) + i, bits);
-    }
-}
-
-// Store the first `valid` of N neighbours in global memory, in words of type Bits: one predicated access when all are valid, one by
-// one where the edge lies between them.
-template <typename Bits, int N, typename T, typename Count>
-__device__ __forceinline__ void store_edge_if(T* pointer, Count valid, const Vector<T, N>& value)
-{
-    store_vector_if<Bits>(valid >= N, pointer, value);
-    if (0 < valid && valid < N) {
-        #pragma unroll
-        for (int k = 0; k < N - 1; ++k)
-            if (k < valid) pointer[k] = value[k];
-    }
-}
-
 // Store N neighbours; the pointer is aligned to min(16, N * sizeof(T)) bytes. Called by each thread for itself.
 template <int N, typename T>
 __device__ __forceinline__ void store_vector(T* pointer, const Vector<T, N>& value)
 {
     *reinterpret_cast<Vector<T, N>*>(pointer) = value;
+}
+
+// Store the first `valid` of N neighbours: one access when all are valid, else one by one.
+template <int N, typename T, typename Count>
+__device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector<T, N>& value)
+{
+    if (valid >= N) {
+        store_vector(pointer, value);
+        return;
+    }
+    #pragma unroll
+    for (int k = 0; k < N; ++k)
+        if (k < valid) pointer[k] = value[k];
 }
 
 // Shared memory of one CTA.
@@ -106,36 +86,52 @@ moe_align_count_atomic(const int* topk_ids, int* sorted_ids, int* expert_ids, in
     const int program = blockIdx.x;
     // programs = tl.num_programs(0)                                                   staged.py:150
     const int programs = gridDim.x;
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles = sorted_capacity / 1024;
     // group = tl.arange(0, GROUP_TILE)                                                staged.py:151
     const int group = 2 * thread;
     // tl.store(tle.gpu.local_ptr(count, (group,)), 0)                                 staged.py:153
     store_vector(&shared.count[group], fill_vector<2>(0));
 
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    // place = tile * TILE + tl.arange(0, TILE)                                         parts.py:128
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
+    // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)                 parts.py:174
     const int index = 4 * thread;
-    for (int tile = program; tile < (sorted_capacity + 1023) / 1024; tile += programs) {
-        const int place = tile * 1024 + index;
-
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
-        store_edge_if<uint4>(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+    #pragma unroll 1
+    for (int tile = program; tile < num_tiles; tile += programs) {
+        store_vector(sorted_ids + tile * 1024 + index, fill_vector<4>(numel));
     }
-    // for tile in range(cta, tl.cdiv(sorted_capacity, TILE), ctas):                    parts.py:127
-    for (int tile = program; tile < (expert_capacity + 1023) / 1024; tile += programs) {
-        // place = tile * TILE + tl.arange(0, TILE)                                     parts.py:128
-        const int place = tile * 1024 + index;
-        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:129
-        store_edge_if<uint4>(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
+
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (program == num_tiles % programs) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles * 1024 + index;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
+        store_edge(sorted_ids + place, sorted_capacity - place, fill_vector<4>(numel));
+    }
+    // num_tiles = sorted_capacity // TILE                                              parts.py:172
+    const int num_tiles_2 = expert_capacity / 1024;
+    // for tile in tl.range(cta, num_tiles, ctas, loop_unroll_factor=1):                parts.py:173
+    #pragma unroll 1
+    for (int tile = program; tile < num_tiles_2; tile += programs) {
+        // tl.store(sorted_ids + (tile * TILE + tl.arange(0, TILE)), numel)             parts.py:174
+        store_vector(expert_ids + tile * 1024 + index, fill_vector<4>(0));
+    }
+    // if cta == num_tiles % ctas:                                                      parts.py:175
+    if (program == num_tiles_2 % programs) {
+        // place = num_tiles * TILE + tl.arange(0, TILE)                                parts.py:176
+        const int place = num_tiles_2 * 1024 + index;
+        // tl.store(sorted_ids + place, numel, mask=place < sorted_capacity)            parts.py:177
+        store_edge(expert_ids + place, expert_capacity - place, fill_vector<4>(0));
     }
     __syncthreads();  // orders the stores to `count` before the atomics on it
 
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:157
     const int slot = program * 256 + thread;
-    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
     const int id = load_if(slot < numel, topk_ids + slot, -1);
-    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
     const bool is_routed = id >= 0 && id < 512;
-    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:48
     if (is_routed) atomicAdd(&shared.count[id], 1);
     __syncthreads();  // orders the atomics on `count` before the loads of it
 

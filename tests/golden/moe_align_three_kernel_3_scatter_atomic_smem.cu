@@ -78,11 +78,11 @@ moe_align_scatter_atomic_smem(const int* topk_ids, int* sorted_ids, int* expert_
 
     // slot = program * SLOT_TILE + tl.arange(0, SLOT_TILE)                            staged.py:185
     const int slot = program * 256 + thread;
-    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:38
+    // id = tl.load(topk_ids + slot, mask=slot < numel, other=FIRST_EXPERT - 1)          parts.py:39
     const int id = load_if(slot < numel, topk_ids + slot, -1);
-    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:40
+    // is_routed = (group >= 0) & (group < NUM_GROUPS)                                   parts.py:41
     const bool is_routed = id >= 0 && id < 512;
-    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:47
+    // return tl.atomic_add(tle.gpu.local_ptr(counters, (group,)), 1, mask=is_route ...  parts.py:48
     int rank = 0;
     if (is_routed) rank = atomicAdd(&shared.next_rank[id], 1);
     // first_place = tl.load(starts + slot_group, mask=is_routed, other=0)             staged.py:188

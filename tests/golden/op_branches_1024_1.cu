@@ -1,4 +1,4 @@
-// branches.cu: emitted by tle2cuda from control.py:216 (branches). Do not edit.
+// branches.cu: emitted by tle2cuda from control.py:229 (branches). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -47,16 +47,16 @@ branches(const int* __restrict__ x, int* out)
     // tile [1024]: element = 4 * thread + 512 * run + k;  run < 2, k < 4
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // i = tl.arange(0, N)                                                        control.py:218
+        // i = tl.arange(0, N)                                                        control.py:231
         const int i = 4 * thread + 512 * run;
-        // value = tl.load(x + i)                                                     control.py:219
+        // value = tl.load(x + i)                                                     control.py:232
         const Vector<int, 4> value = load_vector<4>(x + i);
 
-        // tl.store(out + i, value * factor)                                          control.py:228
+        // tl.store(out + i, value * factor)                                          control.py:241
         Vector<int, 4> out_value;
         #pragma unroll
         for (int k = 0; k < 4; ++k) {
-            // value = value * value                                                  control.py:224
+            // value = value * value                                                  control.py:237
             const int value_2 = mul_wrapping(value[k], value[k]);
             out_value[k] = mul_wrapping(value_2, 3);
         }

@@ -87,8 +87,8 @@ exclusive(const float* __restrict__ x, float* out, float* total, const int n)
     const bool inside = thread < n;
     const float value = load_nc_if(inside, x + thread, 0.0f);
     // before, everything = tle.cumsum(value, axis=0, reverse=REVERSE)            collectives.py:254
-    float before, everything;
-    before = warp_exclusive_sum<32, true>(value, everything);
+    float everything;
+    float before = warp_exclusive_sum<32, true>(value, everything);
     // tl.store(out + i, before, mask=i < n)                                      collectives.py:255
     if (inside) out[thread] = before;
     // tl.store(total, everything)                                                collectives.py:256

@@ -1,6 +1,6 @@
 // exclusive.cu: emitted by tle2cuda from collectives.py:251 (exclusive). Do not edit.
 //
-//   target    sm_90a, 128 threads per CTA, 32 bytes of shared memory
+//   target    sm_90a, 128 threads per CTA, 16 bytes of shared memory
 //   launch    grid of CTAs, one for each program
 //   args      x *i32 align 16, out *i32 align 16, total *i32 align 16, n i32
 //   constants REVERSE = False, BLOCK = 1024
@@ -47,40 +47,22 @@ __device__ __forceinline__ T lanes_scan(T value, Combine combine)
     return value;
 }
 
-// The value that lane `source` of the warp holds. Called by whole warps.
-template <typename T>
-__device__ __forceinline__ T shuffle_from(T value, int source)
-{
-    return shuffle_words(value, [source](unsigned word) { return __shfl_sync(0xffffffffu, word, source); });
-}
-
-// Exclusive prefix sums over groups of WIDTH neighbouring lanes (with REVERSE from the last lane down), and the sum of the
-// group in `total`. Called by whole warps.
-template <int WIDTH, bool REVERSE, typename T>
-__device__ __forceinline__ T warp_exclusive_sum(T value, T& total)
-{
-    const int lane = threadIdx.x % WIDTH;
-    const T inclusive = lanes_scan<WIDTH, REVERSE>(value, [](T a, T b) { return static_cast<T>(a + b); });
-    const T before = shuffle_previous<WIDTH, REVERSE>(inclusive, 1);
-    total = shuffle_from(inclusive, threadIdx.x % 32 - lane + (REVERSE ? 0 : WIDTH - 1));
-    return lane == (REVERSE ? WIDTH - 1 : 0) ? T(0) : before;
-}
-
-// Exclusive prefix sums of one value per thread over the first WARPS warps, which the others repeat, in the order of
-// threads (with REVERSE from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA
-// barrier, between writing and reading the slots, one for each warp; another one has to follow before they are written
-// again. After it every warp sums the totals of the warps for itself, which saves a second barrier.
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
 template <int WARPS, bool REVERSE, typename T>
-__device__ __forceinline__ T cta_exclusive_sum(T value, T& total, T* slots)
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
 {
     const int lane = threadIdx.x % 32;
     const int warp = threadIdx.x / 32;
-    T of_warp;
-    const T before = warp_exclusive_sum<32, REVERSE>(value, of_warp);
-    if (lane == 0 && warp < WARPS) slots[warp] = of_warp;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
     __syncthreads();
-    const T earlier = warp_exclusive_sum<WARPS, REVERSE>(slots[lane % WARPS], total);
-    return static_cast<T>(shuffle_from(earlier, warp % WARPS) + before);
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
 }
 
 // N elements of one thread that lie side by side, aligned so that up to 16 bytes move as one access.
@@ -132,9 +114,9 @@ __device__ __forceinline__ void store_edge(T* pointer, Count valid, const Vector
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(16) int before_scan[8];           // scratch of collectives.py:254
+    alignas(16) int before_scan[4];           // scratch of collectives.py:254
 };
-static_assert(sizeof(Shared) <= 32, "the launch contract gives the CTA this much shared memory");
+static_assert(sizeof(Shared) <= 16, "the launch contract gives the CTA this much shared memory");
 
 }  // namespace
 
@@ -153,7 +135,7 @@ exclusive(const int* __restrict__ x, int* out, int* total, const int n)
     int sum = 0, everything;
     #pragma unroll
     for (int k = 0; k < 8; ++k) sum += value[k];
-    int before_sum = cta_exclusive_sum<4, false>(sum, everything, shared.before_scan);
+    int before_sum = cta_exclusive_integer_sum<4, false>(sum, everything, shared.before_scan);
     Vector<int, 8> before;
     #pragma unroll
     for (int k = 0; k < 8; ++k) {

@@ -189,8 +189,8 @@ grid_counts(const int* __restrict__ x, int* counts, int* out, const int n,
 
     // start, _ = tle.cumsum(tl.load(counts + b), axis=0)                         distributed.py:148
     const int counts_value = counts[b];
-    int start, value;
-    start = cta_exclusive_sum<2, false>(counts_value, value, shared.start_scan);
+    int value;
+    int start = cta_exclusive_sum<2, false>(counts_value, value, shared.start_scan);
 
     // starts.store(start)                                                        distributed.py:150
     if (thread < 64) shared.starts[thread % 64] = start;

@@ -1,4 +1,4 @@
-// merged_pointers.cu: emitted by tle2cuda from control.py:232 (merged_pointers). Do not edit.
+// merged_pointers.cu: emitted by tle2cuda from control.py:245 (merged_pointers). Do not edit.
 //
 //   target    sm_90a, 128 threads per CTA, 0 bytes of shared memory
 //   launch    grid of CTAs, one for each program
@@ -31,7 +31,7 @@ merged_pointers(const float* __restrict__ x, const float* __restrict__ y, float*
 {
     const int thread = threadIdx.x;
 
-    // if kind > 0:                                                                   control.py:234
+    // if kind > 0:                                                                   control.py:247
     const float* source;
     Vector<float*, 4> place[2];
     if (kind > 0) {
@@ -40,7 +40,7 @@ merged_pointers(const float* __restrict__ x, const float* __restrict__ y, float*
         for (int run = 0; run < 2; ++run)
             #pragma unroll
             for (int k = 0; k < 4; ++k) {
-                // i = tl.arange(0, N)                                                control.py:233
+                // i = tl.arange(0, N)                                                control.py:246
                 const int i = 4 * thread + 512 * run;
                 place[run][k] = out + (i + k);
             }
@@ -61,7 +61,7 @@ merged_pointers(const float* __restrict__ x, const float* __restrict__ y, float*
     for (int run = 0; run < 2; ++run) {
         const int i = 4 * thread + 512 * run;
 
-        // tl.store(place, tl.load(source + i))                                       control.py:240
+        // tl.store(place, tl.load(source + i))                                       control.py:253
         source_value[run] = load_vector<4>(source + i);
     }
     #pragma unroll

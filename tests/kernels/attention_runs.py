@@ -12,12 +12,18 @@ from tests.kernels.places import on
 
 
 def check_attention(
-    attend_rows: Callable[..., Any], where: str, shape: tuple[int, ...], kv_heads: int, causal: bool, tile: Any
+    attend_rows: Callable[..., Any],
+    where: str,
+    shape: tuple[int, ...],
+    kv_heads: int,
+    causal: bool,
+    tile: Any,
+    spread: float = 1.0,
 ) -> None:
-    """Random arrays, as `attend_rows` leaves attention of them and the logarithms of the sums."""
+    """Random arrays, as `attend_rows` leaves attention of them and the logarithms of the sums; queries of this spread."""
     batch, _, length, head = shape
     random = np.random.default_rng(length)
-    q = random.standard_normal(shape).astype(np.float16)
+    q = (spread * random.standard_normal(shape)).astype(np.float16)
     k, v = (random.standard_normal((batch, kv_heads, length, head)).astype(np.float16) for _ in range(2))
     with on(where) as there:
         out, lse = there(np.full_like(q, 7)), there(np.full(shape[:3], 7, np.float32))

@@ -20,9 +20,10 @@ run = functools.partial(check_attention, attend_rows)
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(where: str, causal: bool) -> None:
-    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks."""
+    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks, and
+    scores that grow by much."""
     run(where, (1, 2, 200, 64), 1, causal, SMALL)
-    run(where, (1, 1, 140, 64), 1, causal, SMALL._replace(block_n=32))
+    run(where, (1, 1, 140, 64), 1, causal, SMALL._replace(block_n=32), spread=12.0)
 
 
 @pytest.mark.gpu

@@ -146,21 +146,31 @@ def test_narrow_floats_are_summed_in_float_and_rounded_once(dtype):
     assert body.count("__float2half(" if dtype == "fp16" else "__float2bfloat16(") == 1
 
 
-def test_exclusive_sum_by_cub_where_every_thread_has_items():
-    emitted = _emit(exclusive, "i32", headers="toolkit", REVERSE=False, BLOCK=1024)
-    assert "using BlockScan = cub::BlockScan<int, 256, cub::BLOCK_SCAN_WARP_SCANS>;" in emitted.source
-    assert re.search(r"BlockScan::TempStorage \w+;", emitted.source)
-    assert "BlockScan(shared." in emitted.source
+@pytest.mark.parametrize(
+    ("dtype", "target", "cub"),
+    [("fp32", "sm_90a", "BlockScanFloat = cub::BlockScan<float"), ("i32", "sm_75", "BlockScan = cub::BlockScan<int")],
+)
+def test_exclusive_sum_by_cub_where_every_thread_has_items(dtype, target, cub):
+    emitted = _emit(exclusive, dtype, headers="toolkit", target=target, REVERSE=False, BLOCK=1024)
+    assert f"using {cub}, 256, cub::BLOCK_SCAN_WARP_SCANS>;" in emitted.source
+    assert re.search(r"BlockScan\w*::TempStorage \w+;", emitted.source)
+    assert re.search(r"BlockScan\w*\(shared\.", emitted.source)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "headers", "reverse", "block"),
-    [("i32", "minimal", False, 1024), ("i32", "toolkit", False, 32), ("fp32", "toolkit", True, 1024)],
+    ("dtype", "headers", "reverse", "block", "helper"),
+    [
+        ("i64", "minimal", False, 1024, "cta_exclusive_sum"),
+        ("i32", "toolkit", False, 32, "warp_exclusive_sum"),
+        ("fp32", "toolkit", True, 1024, "cta_exclusive_sum"),
+        ("i32", "toolkit", False, 1024, "cta_exclusive_integer_sum"),
+        ("i32", "minimal", True, 256, "cta_exclusive_integer_sum"),
+    ],
 )
-def test_exclusive_sum_by_the_helper_elsewhere(dtype, headers, reverse, block):
+def test_exclusive_sum_by_the_helpers_elsewhere(dtype, headers, reverse, block, helper):
     source = _emit(exclusive, dtype, headers=headers, REVERSE=reverse, BLOCK=block).source
     assert "cub" not in source
-    assert ("warp_exclusive_sum" if block == 32 else "cta_exclusive_sum") in source
+    assert f"{helper}<" in source
 
 
 SCANS = [

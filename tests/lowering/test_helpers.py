@@ -138,6 +138,7 @@ USES = {
         OWN_SLOTS + "int keys[1][4] = {{i[0], i[1], i[2], i[3]}}, best[1][2]; "
         "best_of_rows<32, 1, 1, true>(keys, best, slots); i[0] = best[0][1];"
     ),
+    "cta_exclusive_integer_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_integer_sum<4, false>(i[1], i[2], slots);",
     "cta_exclusive_sum": "__shared__ int slots[4]; i[0] = cta_exclusive_sum<4, false>(i[1], i[2], slots);",
     "partition_exclusive_sum": (
         "__shared__ int slots[4]; "

@@ -197,6 +197,19 @@ def while_tiles(x, out, limit, N: tl.constexpr):
 
 
 @tle2cuda.jit
+def while_elements(x, out, steps, N: tl.constexpr):
+    """A while loop that each element is done with in its own time: steps of Collatz, each written to a row of its own."""
+    i = tl.arange(0, N)
+    value = tl.load(x + i)
+    place = i * 16
+    while tl.reduce_or(value > 1, axis=0):
+        tl.store(out + place, value, mask=(value > 1) & (place < i * 16 + 16))
+        place = tl.where(value > 1, place + 1, place)
+        value = tl.where(value > 1, tl.where(value % 2 == 0, value // 2, value * 3 + 1), value)
+    tl.store(steps + i, place - i * 16)
+
+
+@tle2cuda.jit
 def while_and(x, out, n):
     """`and`, `or`, `not` of run-time scalars in conditions."""
     k = 0
@@ -519,6 +532,19 @@ def _register_loops() -> None:
             {"N": n},
             warps,
         )
+    for n, warps in ((32, 4), (128, 4), (512, 2)):
+        _case(
+            f"while_elements_{n}",
+            while_elements,
+            lambda rng, n=n: {
+                "x": rng.integers(-3, 60, n, "i4"),
+                "out": np.full(16 * n, -7, "i4"),
+                "steps": poison(n, "i4"),
+            },
+            _while_elements,
+            {"N": n},
+            warps,
+        )
     for hit in (0, 5, 19, 20):
         _case(
             f"while_and_{hit}",
@@ -583,6 +609,18 @@ def _while_tiles(inputs: Inputs) -> dict[str, Array]:
         value = np.where(value > inputs["limit"], value // 2, value)
         rounds += 1
     return {"out": value + rounds * 1000}
+
+
+def _while_elements(inputs: Inputs) -> dict[str, Array]:
+    out, steps = inputs["out"].copy(), []
+    for i, value in enumerate(int(v) for v in inputs["x"]):
+        count = 0
+        while value > 1:
+            if count < 16:
+                out[16 * i + count] = value
+            value, count = value // 2 if value % 2 == 0 else 3 * value + 1, count + 1
+        steps.append(count)
+    return {"out": out, "steps": np.array(steps)}
 
 
 def _register_branches() -> None:

@@ -343,3 +343,30 @@ def _rows_case(first: int, rows: int, columns: int, stages: int) -> None:
 
 _rows_case(0, 44, 132, 3)
 _rows_case(8, 24, 128, 2)
+
+
+@tle2cuda.jit
+def box_ahead(a, b, out, count, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """A partition fills its ring while the other one still turns its operand over, in memory that is not the ring's."""
+    i = tl.arange(0, SIDE)
+    right = tl.make_tensor_descriptor(b, [count * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    left = tl.reshape(tl.load(a + tl.arange(0, SIDE * SIDE)), (SIDE, SIDE))
+    acc = tl.zeros((SIDE, SIDE), tl.float32)
+    for step in tl.range(0, count, num_stages=STAGES, warp_specialize=True):
+        acc = tl.dot(left, right.load([step * SIDE, 0]).T, acc)
+    tl.store(out + i[:, None] * SIDE + i[None, :], acc)
+
+
+def _ahead_case(count: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (side, side), np.float16), _small(rng, (count * side, side), np.float16)
+        return {"a": a, "b": b, "out": poison((side, side), np.float32), "count": count}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64) for name in "ab")
+        return {"out": (a @ b.reshape(count, side, side).sum(0).T).astype(np.float32)}
+
+    _case(f"box_ahead_{count}_{stages}_{side}", box_ahead, (1,), make, want, STAGES=stages, SIDE=side)
+
+
+_ahead_case(5, 3, 32)

@@ -6,6 +6,9 @@ what one iteration leaves, the next may read. (An allocation inside a loop has u
 iteration.) Scratch holds nothing between operations, so it lives only while its own operations run, unless it is kept
 from the operation that fills it to those that read it.
 
+A worker's partition runs beside the default warps, and may be ahead of all that they do: what it accesses, but for
+allocations of its own, lives from the start.
+
 Buffers that other CTAs access, and those whose pointers cannot be followed, live from start to end.
 """
 
@@ -14,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from tle2cuda.analysis.tasks import regions_of_task
 from tle2cuda.ir.effects import Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
@@ -51,14 +55,15 @@ class _Liveness:
         self.kernel = kernel
         self.roots = Roots(kernel)
         self.allocations: dict[Value, tuple[Op, tuple[Op, ...]]] = {}  # with the loops around them
+        self.workers: dict[Value, Region | None] = {}  # of allocations: the partition whose own they are
         self.intervals: dict[Value, list[Interval]] = {}
         self.whole: set[Value] = set()
         self.spans: dict[Op, Interval] = {}
         self.has_unknown_access = False
 
     def run(self) -> Mapping[Value, LiveRange]:
-        self._number(self.kernel.body, 0, ())
-        self._scan(self.kernel.body, ())
+        self._number(self.kernel.body, 0, (), None)
+        self._scan(self.kernel.body, (), None)
         result = {}
         for root, (op, _) in self.allocations.items():
             intervals = self.intervals.get(root, [])
@@ -68,28 +73,29 @@ class _Liveness:
             result[root] = LiveRange(tuple(sorted(intervals)), whole)
         return result
 
-    def _number(self, region: Region, next_: int, loops: tuple[Op, ...]) -> int:
+    def _number(self, region: Region, next_: int, loops: tuple[Op, ...], worker: Region | None) -> int:
         for op in region.ops:
             start = next_
             next_ += 1
             if op.name == "alloc":
                 self.allocations[op.result] = (op, loops)
+                self.workers[op.result] = worker
             inner_loops = (*loops, op) if op.name in ("for", "while") else loops
             for inner in op.regions:
-                next_ = self._number(inner, next_, inner_loops)
+                next_ = self._number(inner, next_, inner_loops, _worker_of(op, inner, worker))
             self.spans[op] = (start, next_ - 1)
         return next_
 
-    def _scan(self, region: Region, loops: tuple[Op, ...]) -> None:
+    def _scan(self, region: Region, loops: tuple[Op, ...], worker: Region | None) -> None:
         for op in region.ops:
-            self._accesses(op, loops)
+            self._accesses(op, loops, worker)
             if op.name == "fused":
                 continue
             inner_loops = (*loops, op) if op.name in ("for", "while") else loops
             for inner in op.regions:
-                self._scan(inner, inner_loops)
+                self._scan(inner, inner_loops, _worker_of(op, inner, worker))
 
-    def _accesses(self, op: Op, loops: tuple[Op, ...]) -> None:
+    def _accesses(self, op: Op, loops: tuple[Op, ...], worker: Region | None) -> None:
         for buffer in scratch_operands(op):
             for root in self.roots.of(buffer):
                 if root is not None:
@@ -102,7 +108,9 @@ class _Liveness:
                 continue
             if is_remote(effect):
                 self.whole.add(effect.root)
-            self.intervals.setdefault(effect.root, []).append(self._interval(effect.root, op, loops))
+            first, last = self._interval(effect.root, op, loops)
+            is_ahead = worker is not None and self.workers.get(effect.root) is not worker
+            self.intervals.setdefault(effect.root, []).append((0 if is_ahead else first, last))
         if op.name == "remote":
             self.whole.update(root for root in self.roots.of(op.operands[0]) if root is not None)
 
@@ -111,3 +119,8 @@ class _Liveness:
         outer = self.allocations[root][1] if root in self.allocations else ()
         beyond = loops[len(outer) :] if loops[: len(outer)] == outer else loops
         return self.spans[beyond[0]] if beyond else self.spans[op]
+
+
+def _worker_of(op: Op, region: Region, worker: Region | None) -> Region | None:
+    """The worker's partition that a region of an operation belongs to, which stands in `worker`."""
+    return worker if any(region is own for own in regions_of_task(op)) else region

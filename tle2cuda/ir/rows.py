@@ -65,11 +65,18 @@ _row("arange", "start, end -> i32 tile of rank 1", (), rules.check_arange, attrs
 _row("program_id num_programs", "axis -> i32", (), rules.check_i32, attrs={"axis": PROGRAM_AXIS})
 _row("cluster_rank", "-> i32", (), rules.check_i32)
 _row(
-    "add sub mul",
+    "add sub",
     "a, b of one type -> the same",
     (ARITHMETIC,) * 2,
     rules.check_elementwise,
     attrs={"rounding": maybe(ROUNDING)},
+)
+_row(
+    "mul",
+    "a, b of one type -> the same",
+    (ARITHMETIC,) * 2,
+    rules.check_elementwise,
+    attrs={"rounding": maybe(ROUNDING), "skips_ones": maybe(FLAG)},
 )
 _row(
     "div",
@@ -203,7 +210,7 @@ _row(
     (TILE,),
     rules.check_reduce,
     variadic=TILE,
-    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG)},
+    attrs={"axis": INT, "kind": choice(*REDUCE_KINDS), "nan": NAN, "tie_left": maybe(FLAG), "own": maybe(FLAG)},
 )
 _row(
     "scan",

@@ -108,6 +108,7 @@ class WhileView:
     """A loop of `control.cu.j2` with a test."""
 
     test: str
+    keep_rolled: bool = False
 
 
 # ---- in-place updates -----------------------------------------------------------------------------------------------
@@ -209,6 +210,8 @@ def _old_value_is_dead(state: State, region: Region, param: Value, maker: Op, va
     for i, op in enumerate(inner_ops):
         if op in readers and (i > made_at or op.name in _RENAMING):
             return False
+    if state.layout(value).num_registers == 1:
+        return True  # one element: what is above the new value has read the old one
     # A vector store in the same region may read it run by run only through direct use: shape changes were excluded.
     direct = set(state.uses.get(param, ()))
     return all(reader in direct for reader in readers if reader in inner_ops)
@@ -429,11 +432,13 @@ def emit_while(state: State, op: Op) -> None:
             update_in_place(state, after, _behind(before, after, passed), after.terminator.operands)
         emit_ops(state, after.body)
         assign_all(state, list(before.params), list(after.terminator.operands))
+    # Threads that leave it one by one gain nothing by copies of the body.
+    keep_rolled = any(inner.attrs.get("own") for inner in before.body)
     if tested.lines:
-        view = WhileView(negate(test).text)
+        view = WhileView(negate(test).text, keep_rolled)
         write(state.block, TEMPLATE, "endless_loop", view, op.span, before=tested, body=body)
     else:
-        write(state.block, TEMPLATE, "while_loop", WhileView(test.text), op.span, body=body)
+        write(state.block, TEMPLATE, "while_loop", WhileView(test.text, keep_rolled), op.span, body=body)
 
 
 def _behind(before: Region, body: Region, passed: list[Value]) -> tuple[Value | None, ...]:

@@ -1,4 +1,4 @@
-"""TLE's exclusive sum: by CUB's block scan, or by a helper of ours."""
+"""TLE's exclusive sum: by a helper of ours, or by CUB's block scan."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tle2cuda.lowering.literals import literal
 from tle2cuda.lowering.memory import tile_layout
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import render_template
-from tle2cuda.passes.collective_plan import cub_scan, exclusive_sum_type, split_axis
+from tle2cuda.passes.collective_plan import cub_scan, exclusive_sum_type, split_axis, sums_by_warp_reductions
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class ExclusiveSumView:
     sum: str
     items: str
     total: str
+    is_cub: bool
     in_place: bool
     call: str
     out: str
@@ -58,7 +59,9 @@ class _ExclusiveSum:
         self.layout = tile_layout(self.x)
         self.steps = self.layout.num_registers
         self.reverse = bool(op.attrs.get("reverse"))
-        self.cub = cub_scan(op) if state.headers == "toolkit" and state.task.is_cta else None
+        target = state.kernel.target
+        self.cub = cub_scan(op, target) if state.headers == "toolkit" and state.task.is_cta else None
+        self.by_reductions = state.task.is_cta and sums_by_warp_reductions(op, target)
         state.include_for(self.inner)
 
     def emit(self) -> None:
@@ -98,6 +101,7 @@ class _ExclusiveSum:
             sum=own_sum,
             items=items,
             total=total,
+            is_cub=bool(self.cub),
             in_place=in_place,
             call=self._call(x.text, items, own_sum, f"{registers.name}.element" if in_place else running, total),
             out="" if single else register_element(registers, (), [1 << bit for bit in range(len(self.layout.registers))]),
@@ -110,7 +114,7 @@ class _ExclusiveSum:
         return render_template("exclusive_sum.cu.j2", self.op.span, self.op.name, view=view)
 
     def _call(self, x: str, items: str, own_sum: str, running: str, total: str) -> str:
-        """The call that sums over threads: a statement, or a value when each thread has several items of its own."""
+        """The call that sums over threads: a statement of CUB's, or a value."""
         state = self.state
         if self.cub:
             state.includes.add("cub/block/block_scan.cuh")
@@ -128,7 +132,9 @@ class _ExclusiveSum:
         if self.scratch:
             slots = state.buffers[self.scratch[0]].text
             forms = f"<{split.num_warps_along}, {direction}>"
-            if state.task.is_cta:
+            if self.by_reductions:
+                text = f"{state.helper('cta_exclusive_integer_sum')}{forms}({value}, {total}, {slots})"
+            elif state.task.is_cta:
                 text = f"{state.helper('cta_exclusive_sum')}{forms}({value}, {total}, {slots})"
             else:
                 own = f"{state.thread().text}, {state.task.barrier_function}"
@@ -136,7 +142,7 @@ class _ExclusiveSum:
         else:
             width = 1 << len(split.lane_bits)
             text = f"{state.helper('warp_exclusive_sum')}<{width}, {direction}>({value}, {total})"
-        return text if own_sum else f"{running} = {text};"
+        return text
 
     def _value(self, items: str, running: str, total: str, x: C) -> str:
         """What the result's element is once the sum in front of it is known."""

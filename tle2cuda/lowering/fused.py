@@ -37,6 +37,7 @@ from tle2cuda.lowering.reduction import Reducer
 from tle2cuda.lowering.state import Registers, State
 from tle2cuda.lowering.templates import write
 from tle2cuda.lowering.writer import LINE_WIDTH, Block, operation
+from tle2cuda.passes.unscaled_sums import factors
 
 TEMPLATE = "fused.cu.j2"
 _BYTES_IN_FLIGHT = 512  # that a thread loads before it waits, where more would be in vain
@@ -66,12 +67,21 @@ class PackedView:
     value: str
 
 
+@dataclass(frozen=True, slots=True)
+class FactorsView:
+    """Condition of `fused.cu.j2` under which a lane has factors that are not one."""
+
+    others: str
+
+
 def emit_fused(state: State, op: Op) -> None:
     """Write the loop of a fused region."""
     region = op.regions[0]
     results = dict(zip(region.terminator.operands, op.results, strict=True))
     ops = list(region.body)
     store = matrix_store(state, ops)
+    if _unless_ones(state, op, ops, results):
+        return
     if store is None:
         loop = _folding(state, op, ops, results) or FusedLoop(state, ops, results)
         loop.emit()
@@ -81,6 +91,25 @@ def emit_fused(state: State, op: Op) -> None:
     if any(store.value in each.results for each in ops):
         FusedLoop(state, ops, results).emit()
     emit_matrix_store(state, store, state.registers[results[store.value]])
+
+
+def _unless_ones(state: State, op: Op, ops: list[Op], results: dict[Value, Value]) -> bool:
+    """Write a multiplication in place that a warp leaves out when its factors are one; returns whether it is such a one."""
+    scaling = next((each for each in ops if each.attrs.get("skips_ones")), None)
+    if scaling is None or scaling.result not in results:
+        return False
+    made = {result: each for each in ops for result in each.results}
+    few = factors(scaling, {**state.definitions, **made})
+    held = state.registers.get(few) if few is not None else None
+    target, sums = state.targets.get(results[scaling.result]), state.registers.get(scaling.operands[0])
+    if held is None or target is None or sums is None or target.name != sums.name:
+        return False
+    body = Block(state.block.depth + 1)
+    with state.writing_to(body), state.names.scope():
+        FusedLoop(state, ops, results).emit()
+    tests = [f"{held.element(str(run), str(k))} != 1.0f" for run in range(held.runs) for k in range(held.vec)]
+    write(state.block, TEMPLATE, "unless_ones", FactorsView(" || ".join(tests)), op.span, body=body)
+    return True
 
 
 def _folding(state: State, op: Op, ops: list[Op], results: Mapping[Value, Value]) -> FusedLoop | None:

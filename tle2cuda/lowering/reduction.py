@@ -98,8 +98,21 @@ def emit_reduce(state: State, op: Op) -> None:
     if isinstance(begun, Reducer):
         begun.finish()
         return
+    if op.attrs.get("own") and tile_layout(op.operands[0]).num_registers == 1 and _bind_only_element(state, op):
+        return
     state.comment(op.span)
     Reducer(state, op).emit()
+
+
+def _bind_only_element(state: State, op: Op) -> bool:
+    """Let a reduction be the only element that each thread has, where that takes no statements."""
+    layout = tile_layout(op.operands[0])
+    with state.names.scope():
+        element = elements_at(state, op.operands, grid_of(layout.shape, (), (), layout.flat_threads), state.names.depth)
+    if element.run_lines or element.k_lines:
+        return False
+    state.scalars[op.results[0]] = element.texts[0]
+    return True
 
 
 class Reducer:
@@ -154,6 +167,8 @@ class Reducer:
 
     def _meeting(self, name: str, partial: str, depth: int) -> tuple[str, tuple[LaneExchange, ...], SlotExchange | None]:
         """How threads combine what each has: a call, steps between lanes, an exchange between warps."""
+        if self.op.attrs.get("own"):  # each thread asks for its own elements
+            return "", (), None
         exchange = warp_exchange(self.layout, self.op.attrs["axis"])
         if self._whole_cta(exchange):
             return self._cta_call(name), (), None

@@ -9,6 +9,7 @@ from typing import Literal
 from tle2cuda.ir.nodes import Op
 from tle2cuda.ir.types import BF16, BOOL, F16, F32, I32, I64, U8, U32, U64, DType, PointerType, TileType, dtype_of
 from tle2cuda.layout import LANE_BITS, Layout, Trade, axis_unit, conversion, f2, flatten, reduction, trade
+from tle2cuda.targets import parse_target
 
 ConversionWay = Literal["none", "exchange", "shuffle", "shared"]
 
@@ -157,19 +158,31 @@ def exclusive_sum_type(op: Op) -> DType:
     return accumulator("sum", dtype_of(op.operands[0].type))
 
 
-def cub_scan(op: Op) -> str | None:
-    """Name of the `cub::BlockScan` that an exclusive sum may use; None when it cannot.
+def _takes_whole_cta(op: Op) -> bool:
+    """Whether all threads of a CTA have items of their own, in the order of threads, and several warps do."""
+    type_ = op.operands[0].type
+    assert isinstance(type_, TileType) and type_.layout is not None
+    return not (type_.layout.is_replicated or type_.layout.num_warps == 1 or op.attrs.get("in_partition"))
+
+
+def sums_by_warp_reductions(op: Op, target: str) -> bool:
+    """Whether an exclusive sum over a CTA adds the totals of warps by the integer reductions of a warp.
+
+    That is two instructions on one value a lane, where CUB reads all totals in every thread and adds them one by one.
+    """
+    dtype = exclusive_sum_type(op)
+    return _takes_whole_cta(op) and dtype in (I32, U32) and parse_target(target).has("redux")
+
+
+def cub_scan(op: Op, target: str) -> str | None:
+    """Name of the `cub::BlockScan` that an exclusive sum may use; None when it cannot, or something else is faster.
 
     CUB wants items of consecutive threads, each thread having some. It sums forwards only: for integers the backward sums
     follow from the forward ones, for floats the difference would lose what is small.
     """
-    type_ = op.operands[0].type
-    assert isinstance(type_, TileType) and type_.layout is not None
     dtype = exclusive_sum_type(op)
-    if type_.layout.is_replicated or type_.layout.num_warps == 1:
+    if not _takes_whole_cta(op) or sums_by_warp_reductions(op, target):
         return None
-    if op.attrs.get("in_partition"):
-        return None  # it synchronises the whole CTA, and takes its threads from the first one on
     if op.attrs.get("reverse") and dtype.is_floating():
         return None
     return _CUB_NAMES.get(dtype.short)
@@ -178,7 +191,7 @@ def cub_scan(op: Op) -> str | None:
 _TEMP_STORAGE_UNIT_BYTES = 32  # in which CUB allocates (measured with CCCL 2.8 and 3.0)
 
 
-def exclusive_sum_slots(op: Op, num_warps: int) -> int:
+def exclusive_sum_slots(op: Op, num_warps: int, target: str) -> int:
     """Scratch elements of an exclusive sum: enough for one total per warp, and for `BlockScan::TempStorage`.
 
     With BLOCK_SCAN_WARP_SCANS the latter holds a byte and a total per warp, and one prefix more. None when the tile stays
@@ -189,7 +202,7 @@ def exclusive_sum_slots(op: Op, num_warps: int) -> int:
     if not split_axis(type_.layout, 0).warp_bits:
         return 0
     size = exclusive_sum_type(op).bytes
-    if cub_scan(op) is None:
+    if cub_scan(op, target) is None:
         return num_warps
     needed = -(-num_warps // size) * size + (num_warps + 1) * size
     return -(-needed // _TEMP_STORAGE_UNIT_BYTES) * _TEMP_STORAGE_UNIT_BYTES // size

@@ -6,6 +6,7 @@ Each region becomes one loop over the registers of a thread. An operation joins 
 - it touches shared memory that the group touches, one of them writing (a barrier may have to stand between);
 - it reads global memory that the group may have written, or writes through addresses other than those the group reads,
   so that the loop could store one element before another one is loaded;
+- it, or the group, is a multiplication by factors that are one mostly, which a warp may leave out (`unscaled_sums`);
 - it uses what the group loads in vectors up to an edge, in a loop: the branch of the edge would keep the next vector's load
   behind what is computed of this one.
 
@@ -90,9 +91,11 @@ class _Fuse:
                 else:
                     out.append(op)
             elif self._is_member(op):
-                if group.ops and not self._joins(op, group):
+                if group.ops and (op.attrs.get("skips_ones") or not self._joins(op, group)):
                     self._flush(group, out)
                 group.add(op)
+                if op.attrs.get("skips_ones"):
+                    self._flush(group, out)
             elif self._may_precede(op, group):
                 out.append(op)
             else:

@@ -24,6 +24,7 @@ from tle2cuda.layout import (
     axis_unit,
     blocked,
     flatten,
+    mma_operand,
     mma_sums,
     outer_product,
     scan_layout,
@@ -47,6 +48,7 @@ class Component:
 
     shape: tuple[int, ...]
     products: list[Op] = field(default_factory=list)
+    left_of: list[Op] = field(default_factory=list)  # products of warpgroups that take it from registers
     accesses: list[tuple[Value, int]] = field(default_factory=list)  # pointer tile, bytes of one element
     scans: list[Op] = field(default_factory=list)
     sort_axes: list[int] = field(default_factory=list)
@@ -164,6 +166,8 @@ class LayoutChoice:
             self._component(op.results[0]).scans.append(op)
         elif op.name in ("dot", "wgmma"):
             self._component(op.results[0]).products.append(op)
+            if op.name == "wgmma" and is_tile(op.operands[0]) and op.operands[0] not in self.lazy:
+                self._component(op.operands[0]).left_of.append(op)
         elif op.name == "sort":
             if op.operands[0] not in self.lazy:
                 self._component(op.operands[0]).sort_axes.append(op.attrs["axis"])
@@ -301,6 +305,8 @@ class LayoutChoice:
         part = self._common_part(component)
         if not component.accesses:
             return self.default(part, component.in_registers).whole_of_part(shape)
+        if component.left_of and not any(_is_global(pointer) for pointer, _ in component.accesses):
+            return self.left_layout(component.left_of[0])  # read from shared memory as fragments, without a way back
         candidates = [self.for_access(pointer, part, component.in_registers) for pointer, _ in component.accesses]
         weights = [
             (_is_global(pointer), layout.vector()[1] * size, layout.vector()[1])
@@ -391,6 +397,11 @@ class LayoutChoice:
         shape = op.results[0].type.shape  # type: ignore[union-attr]
         instruction = MMA_INSTRUCTIONS[op.attrs["instruction"]]
         return mma_sums(instruction, shape, self.kernel.num_warps, self._has_reduced_products)
+
+    def left_layout(self, op: Op) -> Layout:
+        """Layout of the left operand of a product by a tensor-core instruction, in registers."""
+        depth = op.operands[0].type.shape[-1]  # type: ignore[union-attr]
+        return mma_operand(MMA_INSTRUCTIONS[op.attrs["instruction"]], self.sums_layout(op), depth, 0)
 
     def _for_product(self, op: Op) -> Layout:
         """A thread's block of the product; vectors of rows and columns where the operands come in such vectors."""

@@ -103,7 +103,7 @@ class _Scratch(Rewriter):
         for position, type_ in enumerate(types):
             name = _name(op, position, self.definitions)
             wanted = {"name": name, "scratch": True, "alignment_bytes": 16}
-            if op.name == "exclusive_sum" and (scan := cub_scan(op)) is not None:
+            if op.name == "exclusive_sum" and (scan := cub_scan(op, self.source.target)) is not None:
                 wanted["cuda_type"] = f"{scan}::TempStorage"  # what it is with toolkit headers
             alloc = make_op("alloc", (), (type_,), wanted, span=op.span, names=(name,))
             buffers.append(self.emit(alloc).result)
@@ -185,7 +185,7 @@ class _Scratch(Rewriter):
 
     def for_reduce(self, op: Op) -> list[BufferType]:
         exchange = warp_exchange(_layout(op.operands[0]), op.attrs["axis"])
-        if exchange is None:
+        if exchange is None or op.attrs.get("own"):
             return []
         kind = op.attrs["kind"]
         count = exchange.parts * exchange.rest
@@ -199,7 +199,7 @@ class _Scratch(Rewriter):
         return [BufferType((count,), stored(accumulator(kind, dtype_of(v.type)))) for v in op.operands]
 
     def for_exclusive_sum(self, op: Op) -> list[BufferType]:
-        count = exclusive_sum_slots(op, _layout(op.operands[0]).num_warps)
+        count = exclusive_sum_slots(op, _layout(op.operands[0]).num_warps, self.source.target)
         return [BufferType((count,), exclusive_sum_type(op))] if count else []
 
     def for_histogram(self, op: Op) -> list[BufferType]:

@@ -45,6 +45,25 @@ __device__ __forceinline__ T cta_exclusive_sum(T value, T& total, T* slots)
     const T earlier = warp_exclusive_sum<WARPS, REVERSE>(slots[lane % WARPS], total);
     return static_cast<T>(shuffle_from(earlier, warp % WARPS) + before);
 }
+// defines: cta_exclusive_integer_sum
+// needs: lanes_scan
+// Exclusive prefix sums of one 32-bit integer per thread over the WARPS warps of a CTA, in the order of threads (with REVERSE
+// from the last down), and the sum of all in `total`. Called by all threads. Contains one CTA barrier, between writing and
+// reading the slots, one for each warp; another one has to follow before they are written again. After it every warp adds
+// the totals of those before it, and of all, by one instruction each (PTX ISA, redux.sync).
+template <int WARPS, bool REVERSE, typename T>
+__device__ __forceinline__ T cta_exclusive_integer_sum(T value, T& total, T* slots)
+{
+    const int lane = threadIdx.x % 32;
+    const int warp = threadIdx.x / 32;
+    const T inclusive = lanes_scan<32, false>(value, [](T a, T b) -> T { return a + b; });
+    if (lane == 31) slots[warp] = inclusive;
+    __syncthreads();
+    const T of_warp = lane < WARPS ? slots[lane] : 0;
+    const T earlier = __reduce_add_sync(0xffffffffu, lane < warp ? of_warp : 0);
+    total = __reduce_add_sync(0xffffffffu, of_warp);
+    return REVERSE ? total - earlier - inclusive : earlier + inclusive - value;
+}
 // defines: partition_exclusive_sum
 // needs: warp_exclusive_sum
 // Exclusive prefix sums of one value per thread over the first WARPS warps of a partition, which the others repeat (with
