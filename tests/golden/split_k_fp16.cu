@@ -230,9 +230,12 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
     const int first_k = part * k_per_cta;
     // x, weights, M, N, first_k, tl.minimum(K, first_k + k_per_cta), pid_m ...  decode_matmul.py:97
     const int end_k = min(K, first_k + k_per_cta);
+
     // for first in range(first_k, end_k, BLOCK_K):                              decode_matmul.py:40
+    const unsigned remaining = static_cast<unsigned>(end_k - first_k);
     long long x_ptrs_offset_ahead = 0ll;
     long long weight_ptrs_offset_ahead = 0ll;
+
     // weight_ptrs = weights + tl.minimum(cols, N - 1).to(tl.int64)[:, None ...  decode_matmul.py:38
     const __half* weight_ptrs[8];
 
@@ -260,7 +263,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
     }
     #pragma unroll
     for (int stage = 0; stage < 2; ++stage) {
-        if (first_k < end_k && static_cast<unsigned>(first_k + stage * 128 - first_k) < static_cast<unsigned>(end_k - first_k)) {
+        if (first_k < end_k && static_cast<unsigned>(stage * 128) < remaining) {
             // left = end_k - first                                              decode_matmul.py:41
             const int left = end_k - (first_k + stage * 128);
 
@@ -296,7 +299,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         const int stage = iteration % 3;
         cp_async_wait<1>();
         const int left = end_k - first;
-        const bool flag = static_cast<unsigned>(left) > 256u;
+        const unsigned remaining_2 = static_cast<unsigned>(left);
         const int free_stage = (iteration + 2) % 3;
         fence_async_proxy();  // shows what was written to the ring `weight_tile` and the ring `x_tile` to the tensor cores
         __syncthreads();  // orders the accesses to the ring `weight_tile` and the ring `x_tile` before it and after it
@@ -317,7 +320,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         // weight_tile = tl.load(weight_ptrs, mask=is_left, other=0.0)           decode_matmul.py:43
         #pragma unroll
         for (int run = 0; run < 8; ++run) {
-            cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, index < left_2 && flag ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.weight_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], weight_ptrs[run] + weight_ptrs_offset_ahead, index < left_2 && remaining_2 > 256u ? 16 : 0);
         }
 
         // x_tile = tl.load(x_ptrs, mask=inside & is_left, other=0.0)            decode_matmul.py:44
@@ -325,7 +328,7 @@ split_k(const __half* __restrict__ x, const __half* __restrict__ weights, __half
         for (int run = 0; run < 2; ++run) {
             // rows, cols = pid_m * BLOCK_M + tl.arange(0, BLOCK_M), pid_n ...   decode_matmul.py:34
             const int rows = pid_m * 16 + thread / 16 + 8 * run;
-            cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && flag ? 16 : 0);
+            cp_async_zero_fill<16>(&shared.x_tile[free_stage][thread / 8 % 2][thread / 16 + 8 * run][swizzled<128, 2>(thread / 16 + 8 * run, thread % 8 * 8)], x_ptrs[run] + x_ptrs_offset_ahead, rows < M && index_2 < left_2 && remaining_2 > 256u ? 16 : 0);
         }
         cp_async_commit();
 

@@ -49,7 +49,10 @@ class TLESemantic:
         """A dtype of one element."""
         value = unwrap(dtype)
         if not isinstance(value, DType):
-            raise TLESemanticError(f"Data type must be tl.dtype, got {value!r}")
+            raise TLESemanticError(
+                f"Data type must be tl.dtype, got {value!r}",
+                help="give a dtype of the language, such as tl.float32, or a pointer's, x.dtype.element_ty",
+            )
         return value
 
     def validate_copy_shape(self, shape: Any, extents: Any) -> list[int]:

@@ -53,7 +53,8 @@ def run(kernel: Kernel) -> Kernel:
     """Choose transports, and give each pipe its barriers.
 
     Raises:
-        SynchronizationError: Partitions that run at once write to one pipe, or read as one reader.
+        SynchronizationError: Partitions that run at once write to one pipe, or read as one reader; or a reader waits, and
+            nothing commits.
         NotSupported: Which pipe an operation works on depends on run-time values.
     """
     kernel = with_async_copies(with_bulk_stores(kernel))
@@ -184,6 +185,7 @@ class _Planner:
         writer = _one_task(
             side.writing, f"{label} is written", "a pipe has one writer: make one pipe for each task that writes"
         )
+        _check_published(label, side)
         is_closed = any(o.name == "pipe_close" for _, o in side.writing)
         transports, copies = self._transports(pipe, side, writer)
         announced = TMA in transports and all(size is not None for _, size in copies.values())
@@ -341,6 +343,19 @@ def _moved_bytes(load: Op) -> int:
     """Bytes that the copy engine brings, those that fill in for what lies outside of the tensor included."""
     block: tuple[int, ...] = load.attrs["block"]
     return math.prod(block) * tensor_copy(load).buffer_type.element.bytes
+
+
+def _check_published(label: str, side: _Sides) -> None:
+    """Refuse waits for stages that nothing publishes: without a commit, who arrives for a stage has no place to do so."""
+    if any(op.name in ("pipe_commit", "pipe_close") for _, op in side.writing):
+        return
+    for _, op in (use for uses in side.reading.values() for use in uses):
+        if op.name == "pipe_wait":
+            raise SynchronizationError(
+                f"this waits for a stage of {label}, and nothing commits one",
+                op.span,
+                help="the writer calls `commit(i)` behind what it puts into the slot that `acquire(i)` returned",
+            )
 
 
 def _label(op: Op) -> str:

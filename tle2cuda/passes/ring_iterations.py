@@ -61,13 +61,15 @@ class Iterations:
         """An iteration so much further on than one of the first few, whose number is `stage`; None for 0."""
         into, span = self.into, self.span
         counter, number = self.lower, stage or into.number(0, I32, span)
+        moved = None
         if stage is not None:
             wide = stage if self.type is I32 else into.make("cast", (stage,), self.type, span)
-            counter = self._moved(counter, into.make("mul", (wide, self.stride), self.type, span))
+            moved = into.make("mul", (wide, self.stride), self.type, span)
+            counter = self._moved(counter, moved)
         for _ in range(further):
             counter = self._moved(counter, self.stride)
         if self.count is None:
-            return counter, self._starts(counter)
+            return counter, self._starts(counter, moved, further)
         return counter, self._exists(number, further)
 
     def later(self, counter: Value, number: Value, count: int) -> When:
@@ -89,20 +91,24 @@ class Iterations:
         distance = into.number(abs(ahead), self.type, span)
         lowest = self.plan.bounds[0].lo if ahead > 0 else end.lo
         if lowest is None or lowest < 0:
-            left, distance = (into.make("cast", (v,), self._unsigned, span) for v in (left, distance))
+            left, distance = (into.make("cast", (v,), self._unsigned, span, "remaining") for v in (left, distance))
         return later, into.make("cmp", (left, distance), BOOL, span, predicate="gt")
 
-    def _starts(self, counter: Value) -> Value:
-        """Whether there is an iteration of the first few."""
+    def _starts(self, counter: Value, moved: Value | None, further: int) -> Value:
+        """Whether there is an iteration of the first few, so far from the start and so many steps more."""
         into, span, (start, end) = self.into, self.span, self.plan.bounds
+        if moved is None and not further:
+            return self.has_any()
         most = (self.plan.stages - 1 + self.plan.depth) * self.plan.step
         if self._stays(start.hi if most > 0 else start.lo, most):
             return self._is_before(counter, self.upper)
         if self._stays(end.hi if most > 0 else end.lo, most):  # and so does the counter, where there are iterations
             return into.make("and", (self.has_any(), self._is_before(counter, self.upper)), BOOL, span)
-        distances = (self._distance(self.lower, counter), self._distance(self.lower, self.upper))
-        moved, left = (into.make("cast", (v,), self._unsigned, span) for v in distances)
-        exists = into.make("cmp", (moved, left), BOOL, span, predicate="lt")
+        distance = into.number(further * abs(self.plan.step), self._unsigned, span)
+        if moved is not None:
+            distance = into.make("add", (into.make("cast", (moved,), self._unsigned, span), distance), self._unsigned, span)
+        left = into.make("cast", (self._distance(self.lower, self.upper),), self._unsigned, span, "remaining")
+        exists = into.make("cmp", (distance, left), BOOL, span, predicate="lt")
         return into.make("and", (self.has_any(), exists), BOOL, span)
 
     def _exists(self, number: Value, further: int) -> Value:
