@@ -7,7 +7,7 @@ iteration.) Scratch holds nothing between operations, so it lives only while its
 from the operation that fills it to those that read it.
 
 A worker's partition runs beside the default warps, and may be ahead of all that they do: what it accesses, but for
-allocations of its own, lives from the start.
+allocations of its own, lives from the start of the `warp_specialize`, in front of which they can meet.
 
 Buffers that other CTAs access, and those whose pointers cannot be followed, live from start to end.
 """
@@ -21,6 +21,9 @@ from tle2cuda.analysis.tasks import regions_of_task
 from tle2cuda.ir.effects import Roots, effects, is_remote
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value
 from tle2cuda.ir.rules import scratch_operands
+
+Worker = tuple[Op, Region]
+"""A `warp_specialize` and one of its partitions."""
 
 Interval = tuple[int, int]
 """First and last operation, both included."""
@@ -55,7 +58,7 @@ class _Liveness:
         self.kernel = kernel
         self.roots = Roots(kernel)
         self.allocations: dict[Value, tuple[Op, tuple[Op, ...]]] = {}  # with the loops around them
-        self.workers: dict[Value, Region | None] = {}  # of allocations: the partition whose own they are
+        self.workers: dict[Value, Worker | None] = {}  # of allocations: the partition whose own they are
         self.intervals: dict[Value, list[Interval]] = {}
         self.whole: set[Value] = set()
         self.spans: dict[Op, Interval] = {}
@@ -73,7 +76,7 @@ class _Liveness:
             result[root] = LiveRange(tuple(sorted(intervals)), whole)
         return result
 
-    def _number(self, region: Region, next_: int, loops: tuple[Op, ...], worker: Region | None) -> int:
+    def _number(self, region: Region, next_: int, loops: tuple[Op, ...], worker: Worker | None) -> int:
         for op in region.ops:
             start = next_
             next_ += 1
@@ -86,7 +89,7 @@ class _Liveness:
             self.spans[op] = (start, next_ - 1)
         return next_
 
-    def _scan(self, region: Region, loops: tuple[Op, ...], worker: Region | None) -> None:
+    def _scan(self, region: Region, loops: tuple[Op, ...], worker: Worker | None) -> None:
         for op in region.ops:
             self._accesses(op, loops, worker)
             if op.name == "fused":
@@ -95,7 +98,7 @@ class _Liveness:
             for inner in op.regions:
                 self._scan(inner, inner_loops, _worker_of(op, inner, worker))
 
-    def _accesses(self, op: Op, loops: tuple[Op, ...], worker: Region | None) -> None:
+    def _accesses(self, op: Op, loops: tuple[Op, ...], worker: Worker | None) -> None:
         for buffer in scratch_operands(op):
             for root in self.roots.of(buffer):
                 if root is not None:
@@ -109,8 +112,9 @@ class _Liveness:
             if is_remote(effect):
                 self.whole.add(effect.root)
             first, last = self._interval(effect.root, op, loops)
-            is_ahead = worker is not None and self.workers.get(effect.root) is not worker
-            self.intervals.setdefault(effect.root, []).append((0 if is_ahead else first, last))
+            if worker is not None and self.workers.get(effect.root) != worker:
+                first = min(first, self.spans[worker[0]][0])
+            self.intervals.setdefault(effect.root, []).append((first, last))
         if op.name == "remote":
             self.whole.update(root for root in self.roots.of(op.operands[0]) if root is not None)
 
@@ -121,6 +125,6 @@ class _Liveness:
         return self.spans[beyond[0]] if beyond else self.spans[op]
 
 
-def _worker_of(op: Op, region: Region, worker: Region | None) -> Region | None:
+def _worker_of(op: Op, region: Region, worker: Worker | None) -> Worker | None:
     """The worker's partition that a region of an operation belongs to, which stands in `worker`."""
-    return worker if any(region is own for own in regions_of_task(op)) else region
+    return worker if any(region is own for own in regions_of_task(op)) else (op, region)

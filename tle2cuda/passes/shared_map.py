@@ -92,14 +92,16 @@ def run(kernel: Kernel) -> Kernel:
     owners = [(task, _scratch_of(task)) for task in tasks(kernel)]
     rings = frozenset(op.result for op in allocations if op.attrs.get("is_ring"))
     apart = {task: _apart(kernel, own, task, rings) for task, own in owners}
-    groups = [group for task, own in owners for group in _union_groups(own, ranges, _without(apart[task], rings))]
+    ahead = _ahead(scratch, rings, ranges) if kernel.specialisations else {}
+    free = {task: {**_without(apart[task], rings), **ahead} for task, _ in owners}
+    groups = [group for task, own in owners for group in _union_groups(own, ranges, free[task])]
     mapped = _assign(kernel, allocations, groups)
     if any(_needs_barrier(group, apart[task]) for task, _ in owners for group in groups) or any(
         rings & set(group) for group in groups if len(group) > 1
     ):
         mapped = barriers.run(mapped)
     if shared_map(mapped).total_bytes > limit and len(scratch) > 1:
-        tight = _assign(kernel, allocations, [group for _, own in owners for group in _union_groups(own, ranges, {})])
+        tight = _assign(kernel, allocations, [group for _, own in owners for group in _union_groups(own, ranges, ahead)])
         if shared_map(tight).total_bytes <= limit:
             return barriers.run(tight)
     _check_limit(mapped, limit)
@@ -109,6 +111,17 @@ def run(kernel: Kernel) -> Kernel:
 def _without(apart: Mapping[Value, frozenset[Value]], rings: frozenset[Value]) -> Mapping[Value, frozenset[Value]]:
     """The same but for rings: they are large, and a barrier behind a loop costs little."""
     return {root: others - rings for root, others in apart.items() if root not in rings}
+
+
+def _ahead(
+    scratch: Sequence[Value], rings: frozenset[Value], ranges: Mapping[Value, LiveRange]
+) -> Mapping[Value, frozenset[Value]]:
+    """For rings, scratch that is used earlier: partitions may fill them meanwhile, and no fence of theirs covers it."""
+    starts = {root: ranges[root].intervals[0][0] for root in scratch if ranges[root].intervals}
+    return {
+        ring: frozenset(root for root, start in starts.items() if root not in rings and start < starts[ring])
+        for ring in rings & starts.keys()
+    }
 
 
 def _needs_barrier(group: Sequence[Value], apart: Mapping[Value, frozenset[Value]]) -> bool:
@@ -210,7 +223,9 @@ def _union_groups(
     groups: list[list[Value]] = []
     for root in sorted(scratch, key=size_bytes, reverse=True):
         for group in groups:
-            if all(not ranges[root].overlaps(ranges[other]) and other not in apart.get(root, ()) for other in group):
+            if not any(
+                ranges[root].overlaps(ranges[x]) or x in apart.get(root, ()) or root in apart.get(x, ()) for x in group
+            ):
                 group.append(root)
                 break
         else:
