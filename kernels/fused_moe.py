@@ -233,7 +233,7 @@ def fused_moe(
         topk_weights: float32 [T, K], the router's weights.
         topk_ids: int32 [T, K], the experts; a choice outside of [0, E) counts nothing.
         out: Result, [T, H].
-        tiles: Sizes of the CTAs' work in the products behind MoE Align; left out: those of `TILES`, or for very few tokens
+        tiles: Sizes of the CTAs' work in the products behind MoE Align; left out: those of `TILES`, or for one token
             the single launch of `kernels.fused_moe_few`.
         workspace: What `new_workspace` made for these sizes; left out: a new one.
 

@@ -370,3 +370,29 @@ def _ahead_case(count: int, stages: int, side: int) -> None:
 
 
 _ahead_case(5, 3, 32)
+
+
+@tle2cuda.jit
+def box_behind(a, b, out, count, STAGES: tl.constexpr, SIDE: tl.constexpr):
+    """A ring in the bytes of what a reduction in front of the loop exchanges, which the copy engine must not overtake."""
+    i = tl.arange(0, SIDE)
+    boxes = tl.make_tensor_descriptor(b, [count * SIDE, SIDE], [SIDE, 1], [SIDE, SIDE])
+    total = tl.sum(tl.load(a + i[:, None] * SIDE + i[None, :]), 0)
+    for step in tl.range(0, count, num_stages=STAGES):
+        total += tl.sum(boxes.load([step * SIDE, 0]), 0)
+    tl.store(out + i, total)
+
+
+def _behind_case(count: int, stages: int, side: int) -> None:
+    def make(rng: np.random.Generator) -> Inputs:
+        a, b = _small(rng, (side, side), np.float32), _small(rng, (count * side, side), np.float32)
+        return {"a": a, "b": b, "out": poison((side,), np.float32), "count": count}
+
+    def want(inputs: Inputs) -> Mapping[str, Array]:
+        a, b = (inputs[name].astype(np.float64) for name in "ab")
+        return {"out": (a.sum(0) + b.sum(0)).astype(np.float32)}
+
+    _case(f"box_behind_{count}_{stages}_{side}", box_behind, (1,), make, want, STAGES=stages, SIDE=side)
+
+
+_behind_case(5, 3, 32)

@@ -178,7 +178,7 @@ class _Proxies:
         self.others = hazards.memory.others[hazards.task.region]
         self.accesses = [a for a in hazards.accesses if a.effect.kind in (READ, WRITE, ATOMIC) and self.concerns(a)]
         self.engines = [a for a in self.accesses if a.effect.proxy == "async" and not is_product(a.effect)]
-        generic = [a for a in self.accesses if a.effect.proxy == "generic" and not a.effect.is_scratch]
+        generic = [a for a in self.accesses if a.effect.proxy == "generic"]  # and scratch: a ring may share its bytes
         self.writes = _mask(a for a in generic if a.effect.kind != READ)
         self.loads = _mask(a for a in generic if a.effect.kind == READ)
         self.by_thread_0 = self.spread(_mask(a for a in self.accesses if a.effect.one_thread))
