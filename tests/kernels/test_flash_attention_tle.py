@@ -20,9 +20,9 @@ run = functools.partial(check_attention, attend_rows)
 @pytest.mark.parametrize("where", PLACES)
 @pytest.mark.parametrize("causal", [False, True])
 def test_attention(where: str, causal: bool) -> None:
-    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks, and
-    scores that grow by much."""
-    run(where, (1, 2, 200, 64), 1, causal, SMALL)
+    """More blocks of keys than stages, the last one cut short, two heads that share one; a diagonal across two blocks,
+    scores that grow by much, and queries in shared memory."""
+    run(where, (1, 2, 200, 64), 1, causal, SMALL._replace(hold=True))
     run(where, (1, 1, 140, 64), 1, causal, SMALL._replace(block_n=32), spread=12.0)
 
 
