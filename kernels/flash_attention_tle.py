@@ -14,8 +14,6 @@ import tle2cuda.language as tl
 from kernels.flash_attention import LOG2_E, checked_scale, layout_of_one_length, lse_strides
 from tle2cuda.language import tle
 
-MOST_GROWTH = tl.constexpr(8.0)  # of exponents of two: weights of up to 256, which float16 holds as well as those up to 1
-
 
 @tle2cuda.jit
 def fetch(
@@ -46,15 +44,17 @@ def masked(score, i, rows, blocks, length, CAUSAL: tl.constexpr, BLOCK_N: tl.con
 
 
 @tle2cuda.jit
-def softmax_step(score, largest, total, scale, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr):
+def softmax_step(
+    score, largest, total, scale, MASKED: tl.constexpr, GROWTH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr
+):  # fmt: skip
     """Weights of a block of keys, the sums with them, the largest scores, and what the past is worth.
 
     Of each row there are 8 sums: every eighth column belongs to one, as a thread holds them. They are added up at the end.
-    The largest score stays what it is until one is greater by MOST_GROWTH, so that what was summed before keeps its scale,
-    but for few blocks.
+    With GROWTH the largest score stays what it is until one is greater by that, so that what was summed before keeps its
+    scale, but for few blocks.
     """
     found = tl.max(score, 1) * scale
-    now = tl.where(found > largest + MOST_GROWTH, found, largest)
+    now = tl.where(found > largest + GROWTH, found, largest) if GROWTH > 0 else tl.maximum(largest, found)
     shift = tl.where(now == float("-inf"), 0.0, now) if MASKED else now  # of rows that see no key yet
     weight = tl.exp2(score * scale - shift[:, None])
     share = tl.exp2(largest - shift)
@@ -65,7 +65,7 @@ def softmax_step(score, largest, total, scale, MASKED: tl.constexpr, BLOCK_M: tl
 @tle2cuda.jit
 def next_block(
     i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype: tl.constexpr,
-    CAUSAL: tl.constexpr, MASKED: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr, MASKED: tl.constexpr, GROWTH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
 ):  # fmt: skip
     """The product of the block before is in flight while this one's scores become weights."""
     score = tle.gpu.wgmma(query, k_reader.wait(i).slot.k, trans_b=True)
@@ -74,7 +74,7 @@ def next_block(
     k_reader.release(i)
     if MASKED:
         score = masked(score, i, rows, blocks, length, CAUSAL, BLOCK_N)
-    coming, total, largest, share = softmax_step(score, largest, total, scale, MASKED, BLOCK_M, BLOCK_N)
+    coming, total, largest, share = softmax_step(score, largest, total, scale, MASKED, GROWTH, BLOCK_M, BLOCK_N)
     acc = tle.gpu.wgmma_wait(0, acc)
     v_reader.release(i - 1)
     return coming.to(dtype), acc * share[:, None], total, largest
@@ -83,7 +83,8 @@ def next_block(
 @tle2cuda.jit
 def attend(
     q_reader, k_reader, v_reader, out, lse, batch, head, block, blocks, length, scale, dtype: tl.constexpr,
-    CAUSAL: tl.constexpr, HOLD: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, HEAD: tl.constexpr,
+    CAUSAL: tl.constexpr, HOLD: tl.constexpr, GROWTH: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    HEAD: tl.constexpr,
 ):  # fmt: skip
     rows = block * BLOCK_M + tl.arange(0, BLOCK_M)
     q_tile = q_reader.wait(0).slot.q
@@ -93,7 +94,7 @@ def attend(
     score = masked(score, 0, rows, blocks, length, CAUSAL, BLOCK_N)
     largest = tl.full([BLOCK_M], float("-inf"), tl.float32)
     total = tl.zeros([BLOCK_M, 8], tl.float32)
-    weight, total, largest, _ = softmax_step(score, largest, total, scale, True, BLOCK_M, BLOCK_N)
+    weight, total, largest, _ = softmax_step(score, largest, total, scale, True, GROWTH, BLOCK_M, BLOCK_N)
     weight = weight.to(dtype)
     acc = tl.zeros([BLOCK_M, HEAD], tl.float32)
     first = 1
@@ -102,12 +103,12 @@ def attend(
         for i in range(1, first):
             weight, acc, total, largest = next_block(
                 i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype, CAUSAL,
-                True, BLOCK_M, BLOCK_N,
+                True, GROWTH, BLOCK_M, BLOCK_N,
             )  # fmt: skip
     for i in range(first, blocks):
         weight, acc, total, largest = next_block(
             i, query, weight, acc, total, largest, k_reader, v_reader, rows, blocks, length, scale, dtype, CAUSAL, False,
-            BLOCK_M, BLOCK_N,
+            GROWTH, BLOCK_M, BLOCK_N,
         )  # fmt: skip
     acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wait(blocks - 1).slot.v, acc))
     v_reader.release(blocks - 1)
@@ -124,7 +125,7 @@ def attention_tle(
     stride_qb, stride_qh, stride_qm, stride_kb, stride_kh, stride_kn, stride_vb, stride_vh, stride_vn,
     stride_ob, stride_oh, stride_om, stride_lb, stride_lh,
     CAUSAL: tl.constexpr, HEAD: tl.constexpr, GROUP: tl.constexpr, NEAR: tl.constexpr, BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr, STAGES: tl.constexpr, HOLD: tl.constexpr,
+    BLOCK_N: tl.constexpr, STAGES: tl.constexpr, HOLD: tl.constexpr, GROWTH: tl.constexpr,
 ):  # fmt: skip
     """Of NEAR heads, CTAs are neighbours that work on the same rows, those first that see most keys.
 
@@ -156,7 +157,7 @@ def attention_tle(
     tile, sizes = (batch, head, block, blocks), (BLOCK_M, BLOCK_N, HEAD)
     tle.gpu.warp_specialize(
         [
-            (attend, (*readers, out_desc, lse, *tile, length, scale, dtype, CAUSAL, HOLD, *sizes)),
+            (attend, (*readers, out_desc, lse, *tile, length, scale, dtype, CAUSAL, HOLD, GROWTH, *sizes)),
             (fetch, (*writers, q_desc, k_desc, v_desc, *tile, kv_head, *sizes)),
         ],
         [1],
@@ -169,6 +170,9 @@ class Tile(NamedTuple):
 
     With `hold` queries stay in registers, and products read a third less of shared memory. Heads of 256 have no registers
     for them, and those of 64 are better off with two CTAs on a multiprocessor.
+
+    The largest score of a row follows the scores when they have grown by `growth`, as an exponent of two: by 8, weights are
+    up to 256, which float16 holds as well as those up to 1. Heads of 64 have few sums to rescale, and follow at once.
     """
 
     block_m: int
@@ -176,9 +180,10 @@ class Tile(NamedTuple):
     stages: int
     num_warps: int
     hold: bool = False
+    growth: float = 8.0
 
 
-TILES = {64: Tile(64, 128, 2, 4), 128: Tile(128, 128, 2, 8, hold=True), 256: Tile(128, 64, 2, 8)}
+TILES = {64: Tile(64, 128, 2, 4, growth=0.0), 128: Tile(128, 128, 2, 8, hold=True), 256: Tile(128, 64, 2, 8)}
 NEAR_HEADS = 4  # whose keys and values the L2 cache holds at once
 
 
@@ -209,7 +214,7 @@ def attend_rows(
         ValueError: The arrays do not fit each other.
     """
     layout = layout_of_one_length(q, k, v, out, lse)
-    block_m, block_n, stages, num_warps, hold = tile or TILES[layout.head_dim]
+    block_m, block_n, stages, num_warps, hold, growth = tile or TILES[layout.head_dim]
     near = math.gcd(layout.heads, NEAR_HEADS)
     grid = (-(-layout.length_q // block_m) * near, layout.heads // near, layout.batches)
     steps = [step for name in ("q", "k", "v", "out") for step in layout.strides[name]]
@@ -217,6 +222,6 @@ def attend_rows(
     attention_tle[grid](
         q, k, v, out, lse, layout.batches, layout.heads, layout.heads // layout.group, layout.length_q, scale * LOG2_E,
         *steps, *lse_strides(lse), CAUSAL=causal, HEAD=layout.head_dim, GROUP=layout.group, NEAR=near, BLOCK_M=block_m,
-        BLOCK_N=block_n, STAGES=stages, HOLD=hold, num_warps=num_warps,
+        BLOCK_N=block_n, STAGES=stages, HOLD=hold, GROWTH=growth, num_warps=num_warps,
     )  # fmt: skip
     return out

@@ -60,5 +60,6 @@ def _attention_tle() -> ShippedKernel:
     axes = {"q": "bhm", "k": "bhn", "v": "bhn", "o": "bhm"}
     steps = [f"stride_{array}{axis}" for array, names in axes.items() for axis in names]
     arguments |= dict.fromkeys(steps, _ALIGNED) | dict.fromkeys(("stride_lb", "stride_lh"), _SIZE)
-    tile = {"CAUSAL": True, "HEAD": 128, "GROUP": 1, "NEAR": 4, "BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 2, "HOLD": True}
+    tile = {"CAUSAL": True, "HEAD": 128, "GROUP": 1, "NEAR": 4, "BLOCK_M": 128, "BLOCK_N": 128, "STAGES": 2}
+    tile |= {"HOLD": True, "GROWTH": 8.0}
     return ShippedKernel("attention_tle_fp16", "kernels.flash_attention_tle", "attention_tle", arguments, tile, 8)

@@ -1,4 +1,4 @@
-// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:122 (attention_tle). Do not edit.
+// attention_tle.cu: emitted by tle2cuda from flash_attention_tle.py:123 (attention_tle). Do not edit.
 //
 //   target    sm_90a, 384 threads per CTA, 164864 bytes of shared memory
 //   launch    grid of CTAs, one for each program; 164864 bytes of dynamic shared memory
@@ -13,7 +13,7 @@
 //             v_map of v: fp16, shape (batches, kv_heads, length, 128),
 //             strides (stride_vb, stride_vh, stride_vn, 1), box (1, 1, 128, 64), 128-byte swizzle
 //   constants CAUSAL = True, HEAD = 128, GROUP = 1, NEAR = 4, BLOCK_M = 128, BLOCK_N = 128,
-//             STAGES = 2, HOLD = True
+//             STAGES = 2, HOLD = True, GROWTH = 8.0
 
 #include <cuda_fp16.h>
 
@@ -310,14 +310,14 @@ __device__ __forceinline__ void default_warps_barrier() { named_barrier_sync(1, 
 
 // Shared memory of one CTA.
 struct Shared {
-    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:139; 128-byte swizzle
-    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:140; 128-byte swizzle
-    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:141; 128-byte swizzle
-    alignas(8) Barrier queries_full;          // flash_attention_tle.py:142
-    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:143
-    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:143
-    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:144
-    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:144
+    alignas(1024) __half q_tile[1][2][128][64];  // flash_attention_tle.py:140; 128-byte swizzle
+    alignas(1024) __half k_ring[2][2][128][64];  // flash_attention_tle.py:141; 128-byte swizzle
+    alignas(1024) __half v_ring[2][2][128][64];  // flash_attention_tle.py:142; 128-byte swizzle
+    alignas(8) Barrier queries_full;          // flash_attention_tle.py:143
+    alignas(8) Barrier keys_full[2];          // flash_attention_tle.py:144
+    alignas(8) Barrier keys_empty[2];         // flash_attention_tle.py:144
+    alignas(8) Barrier values_full[2];        // flash_attention_tle.py:145
+    alignas(8) Barrier values_empty[2];       // flash_attention_tle.py:145
 };
 static_assert(sizeof(Shared) <= 164864, "the launch contract gives the CTA this much shared memory");
 
@@ -349,36 +349,36 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         registers_decrease<40>();
         if (warp < 9) {  // fetch: warp 8
             if (threadIdx.x == 256) {  // the others have nothing to do
-                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:147
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:148
                 const int num_programs_x_2 = gridDim.x;
-                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:145
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:146
                 const int place_3 = blockIdx.x;
-                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:147
+                // place = tl.num_programs(0) - 1 - place  # rows th ...  flash_attention_tle.py:148
                 const int place_4 = num_programs_x_2 - 1 - place_3;
-                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:148
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:149
                 const int block_2 = place_4 / 4;
-                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:145
+                // place, batch = tl.program_id(0), tl.program_id(2)      flash_attention_tle.py:146
                 const int batch_2 = blockIdx.z;
-                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:148
+                // block, head = place // NEAR, tl.program_id(1) * N ...  flash_attention_tle.py:149
                 const int pid_y_2 = blockIdx.y;
                 const int head_2 = pid_y_2 * 4 + place_4 % 4;
-                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:149
+                // blocks = tl.cdiv(length, BLOCK_N)                      flash_attention_tle.py:150
                 const int blocks_3 = (length + 127) / 128;
-                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:151
+                // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * ...  flash_attention_tle.py:152
                 const int blocks_4 = min(blocks_3, ((block_2 + 1) * 128 + 127) / 128);
 
-                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:26
+                // tle.gpu.copy(q, q_writer.acquire(0).q, [1, 1, BLOC ...  flash_attention_tle.py:24
                 mbarrier_expect_bytes(&shared.queries_full, 32768);
                 #pragma unroll
                 for (int panel = 0; panel < 2; ++panel)
                     tma_load_4d(shared.q_tile[0][panel], &q_map, &shared.queries_full, panel * 64, block_2 * 128, head_2, batch_2);
 
-                // for i in range(blocks):                                 flash_attention_tle.py:28
+                // for i in range(blocks):                                 flash_attention_tle.py:26
                 for (int i = 0; i < blocks_4; ++i) {
-                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:29
+                    // key = (blocks - 1 - i) * BLOCK_N                    flash_attention_tle.py:27
                     const int key = (blocks_4 - 1 - i) * 128;
 
-                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:30
+                    // tle.gpu.copy(k, k_writer.acquire(i).k, [1, 1, ...   flash_attention_tle.py:28
                     const int stage = i & 1;
                     const int lap = i >> 1;
                     mbarrier_wait(&shared.keys_empty[stage], (lap + 1) & 1);
@@ -387,7 +387,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
                     for (int panel = 0; panel < 2; ++panel)
                         tma_load_4d(shared.k_ring[stage][panel], &k_map, &shared.keys_full[stage], panel * 64, key, head_2, batch_2);
 
-                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:32
+                    // tle.gpu.copy(v, v_writer.acquire(i).v, [1, 1, ...   flash_attention_tle.py:30
                     mbarrier_wait(&shared.values_empty[stage], (lap + 1) & 1);
                     mbarrier_expect_bytes(&shared.values_full[stage], 32768);
                     #pragma unroll
@@ -401,35 +401,35 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
 
     const int thread = threadIdx.x;
 
-    // place, batch = tl.program_id(0), tl.program_id(2)                  flash_attention_tle.py:145
+    // place, batch = tl.program_id(0), tl.program_id(2)                  flash_attention_tle.py:146
     const int place = blockIdx.x;
     const int batch = blockIdx.z;
-    // place = tl.num_programs(0) - 1 - place  # rows that see most ...   flash_attention_tle.py:147
+    // place = tl.num_programs(0) - 1 - place  # rows that see most ...   flash_attention_tle.py:148
     const int num_programs_x = gridDim.x;
     const int place_2 = num_programs_x - 1 - place;
 
-    // block, head = place // NEAR, tl.program_id(1) * NEAR + place ...   flash_attention_tle.py:148
+    // block, head = place // NEAR, tl.program_id(1) * NEAR + place ...   flash_attention_tle.py:149
     const int block = place_2 / 4;
     const int pid_y = blockIdx.y;
     const int head = pid_y * 4 + place_2 % 4;
 
-    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:149
+    // blocks = tl.cdiv(length, BLOCK_N)                                  flash_attention_tle.py:150
     const int blocks = (length + 127) / 128;
-    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:151
+    // blocks = tl.minimum(blocks, tl.cdiv((block + 1) * BLOCK_M, BL ...  flash_attention_tle.py:152
     const int blocks_2 = min(blocks, ((block + 1) * 128 + 127) / 128);
     // attend: warps 0 to 7
     registers_increase<232>();
-    // q_tile = q_reader.wait(0).slot.q                                    flash_attention_tle.py:89
+    // q_tile = q_reader.wait(0).slot.q                                    flash_attention_tle.py:90
     mbarrier_wait(&shared.queries_full, 0);
     Vector<__half, 2> query[32];
     // tile [128, 128]: row = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, column = thread % 4 * 2 + run / 2 * 8 + k;  run < 32, k < 2
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // query = tl.load(tle.gpu.local_ptr(q_tile)) if HOLD else q_tile  flash_attention_tle.py:90
+        // query = tl.load(tle.gpu.local_ptr(q_tile)) if HOLD else q_tile  flash_attention_tle.py:91
         query[run] = load_vector<2>(&shared.q_tile[0][run / 16][thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8][swizzled<128, 2>(thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8, thread % 4 * 2 + run / 2 % 8 * 8)]);
     }
 
-    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:91
+    // score = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(query, k_reader.wa ...  flash_attention_tle.py:92
     mbarrier_wait(&shared.keys_full[0], 0);
     Vector<float, 2> product[32];
     const Descriptor k_first = wgmma_descriptor<128>(shared.k_ring[0], 16, 1024);  // rows along K
@@ -446,24 +446,24 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     wgmma_wait<0>();
     fence_async_proxy();  // the loads of `q_tile` come before what the copy engine writes
 
-    // k_reader.release(0)                                                 flash_attention_tle.py:92
+    // k_reader.release(0)                                                 flash_attention_tle.py:93
     __syncwarp();
     if (thread % 32 == 0) mbarrier_arrive(&shared.keys_empty[0]);
 
-    // first = (blocks - 1 - i) * BLOCK_N                                  flash_attention_tle.py:42
+    // first = (blocks - 1 - i) * BLOCK_N                                  flash_attention_tle.py:40
     const int first = (blocks_2 - 1) * 128;
     Vector<float, 2> score[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:88
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:89
         const int index = thread % 4 * 2 + run / 2 * 8;
         const int index_2 = thread / 32 * 16 + thread / 4 % 8 + run % 2 * 8;
         const int rows = block * 128 + index_2;
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // seen = index[None, :] <= (rows - first)[:, None] if CA ...  flash_attention_tle.py:44
+            // seen = index[None, :] <= (rows - first)[:, None] if CA ...  flash_attention_tle.py:42
             const bool seen = index + k <= rows - first;
-            // return tl.where(seen, score, float("-inf"))                 flash_attention_tle.py:45
+            // return tl.where(seen, score, float("-inf"))                 flash_attention_tle.py:43
             score[run][k] = seen ? product[run][k] : -infinity();
         }
     }
@@ -486,7 +486,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     for (int run = 0; run < 2; ++run) {
         const float found = score_max[run] * scale;
 
-        // now = tl.where(found > largest + MOST_GROWTH, found, largest)   flash_attention_tle.py:57
+        // now = tl.where(found > largest + GROWTH, found, largest) i ...  flash_attention_tle.py:57
         now[run] = found > -infinity() ? found : -infinity();
         // shift = tl.where(now == float("-inf"), 0.0, now) if MASKED ...  flash_attention_tle.py:58
         shift[run] = now[run] == -infinity() ? 0.0f : now[run];
@@ -527,12 +527,12 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     Vector<__half, 2> weight_2[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run) {
-        // weight = weight.to(dtype)                                       flash_attention_tle.py:97
+        // weight = weight.to(dtype)                                       flash_attention_tle.py:98
         #pragma unroll
         for (int k = 0; k < 2; ++k) weight_2[run][k] = __float2half(weight[run][k]);
     }
 
-    // for i in range(first, blocks):                                     flash_attention_tle.py:107
+    // for i in range(first, blocks):                                     flash_attention_tle.py:108
     Vector<__half, 2> weight_3[32];
     #pragma unroll
     for (int run = 0; run < 32; ++run)
@@ -610,7 +610,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
         for (int run = 0; run < 2; ++run) {
             const float found = score_max_2[run] * scale;
 
-            // now = tl.where(found > largest + MOST_GROWTH, found, l ...  flash_attention_tle.py:57
+            // now = tl.where(found > largest + GROWTH, found, larges ...  flash_attention_tle.py:57
             now_2[run] = found > largest[run] + 8.0f ? found : largest[run];
         }
         Vector<float, 2> weight_4[32];
@@ -673,7 +673,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
             largest[run] = now_2[run];
     }
 
-    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:112
+    // acc = tle.gpu.wgmma_wait(0, tle.gpu.wgmma(weight, v_reader.wa ...  flash_attention_tle.py:113
     const int stage = (blocks_2 - 1) & 1;
     const int lap = (blocks_2 - 1) >> 1;
     mbarrier_wait(&shared.values_full[stage], lap & 1);
@@ -690,11 +690,11 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     wgmma_commit();
     wgmma_wait<0>();
 
-    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:113
+    // v_reader.release(blocks - 1)                                       flash_attention_tle.py:114
     __syncwarp();
     if (thread % 32 == 0) mbarrier_arrive(&shared.values_empty[stage]);
 
-    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:114
+    // total_of_row = tl.sum(total, 1)                                    flash_attention_tle.py:115
     float total_of_row[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
@@ -706,7 +706,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     float share_2[2];
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // share = 1.0 / total_of_row                                     flash_attention_tle.py:115
+        // share = 1.0 / total_of_row                                     flash_attention_tle.py:116
         share_2[run] = divide_approx(1.0f, total_of_row[run]);
     }
     Vector<__half, 2> q_tile_value[32];
@@ -714,7 +714,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     for (int run = 0; run < 32; ++run) {
         #pragma unroll
         for (int k = 0; k < 2; ++k) {
-            // tl.store(tle.gpu.local_ptr(q_tile), (acc * share[:, N ...  flash_attention_tle.py:116
+            // tl.store(tle.gpu.local_ptr(q_tile), (acc * share[:, N ...  flash_attention_tle.py:117
             q_tile_value[run][k] = __float2half(acc[run][k] * share_2[run % 2]);
         }
     }
@@ -724,7 +724,7 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     fence_async_proxy();  // shows what was written to `q_tile` to the copy engine
     default_warps_barrier();  // orders the stores to `q_tile` before the loads of it
 
-    // tle.gpu.copy(q_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head ...  flash_attention_tle.py:117
+    // tle.gpu.copy(q_tile, out, [1, 1, BLOCK_M, HEAD], [batch, head ...  flash_attention_tle.py:118
     if (thread == 0) {
         #pragma unroll
         for (int panel = 0; panel < 2; ++panel)
@@ -733,10 +733,10 @@ attention_tle(float* lse, const int length, const float scale, const int stride_
     }
     #pragma unroll
     for (int run = 0; run < 2; ++run) {
-        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:88
+        // rows = block * BLOCK_M + tl.arange(0, BLOCK_M)                  flash_attention_tle.py:89
         const int index = thread / 32 * 16 + thread / 4 % 8 + 8 * run;
         const int rows = block * 128 + index;
-        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:118
+        // tl.store(lse + rows, (largest + tl.log2(total_of_row)) * ...   flash_attention_tle.py:119
         if ((thread & 3) == 0 && rows < length) *(lse + static_cast<long long>(batch) * stride_lb + static_cast<long long>(head) * stride_lh + rows) = (largest[run] + log2f(total_of_row[run])) * 0.6931472f;
     }
     if (thread == 0) tma_store_wait_read();  // no CTA may exit while the copy engine reads `q_tile`
