@@ -123,9 +123,39 @@ def _emit(kernel, elements, num_warps=4):
 def test_threads_leave_one_by_one(kernel, elements):
     emitted = _emit(kernel, elements)
     assert "own = True" in emitted.ir_dumps["settling"]
-    loop = emitted.ir_dumps["barriers"].partition("while")[2].partition("\n  }\n  store")[0]
+    loop = emitted.ir_dumps["barriers"].partition("while")[2].partition("\n  }\n")[0]
     assert "barrier" not in loop and "slots" not in loop
     assert "all_reduce" not in emitted.source and emitted.source.count("#pragma unroll 1\n") == 1
+
+
+@tle2cuda.jit
+def waits_for_data(x, out, limit, N: tl.constexpr):
+    """What another CTA wrote before it set the words that other threads wait for."""
+    i = tl.arange(0, N)
+    seen = tl.zeros((N,), tl.int32)
+    while tl.reduce_or(seen < limit, axis=0):
+        seen = tl.load(x + i, mask=seen < limit, other=seen, volatile=True)
+    tl.store(out + i, tl.load(x + N + (N - 1 - i), volatile=True) + seen)
+
+
+@tle2cuda.jit
+def waits_for_counts(x, out, limit, N: tl.constexpr):
+    """The sum has all threads meet."""
+    i = tl.arange(0, N)
+    seen = tl.zeros((N,), tl.int32)
+    while tl.reduce_or(seen < limit, axis=0):
+        seen = tl.load(x + i, mask=seen < limit, other=seen, volatile=True)
+    start, _ = tle.cumsum(seen, axis=0)
+    tl.store(out + i, tl.load(x + N + start, volatile=True))
+
+
+def test_threads_that_waited_meet_before_they_go_on():
+    behind = _emit(waits_for_data, 128).source.partition("while (")[2]
+    meeting = behind.index("__syncthreads();  // every thread has seen what it waited for")
+    assert meeting < behind.index("load_cv(x + 128 + ")
+    source = _emit(waits_for_counts, 128).source
+    assert "what it waited for" not in source and "cta_exclusive_integer_sum<" in source.partition("while (")[2]
+    assert "what it waited for" not in _emit(halves, 128).source + _emit(runs, 128).source
 
 
 def test_a_thread_with_one_element_needs_no_mask():

@@ -12,6 +12,9 @@ Proved of a loop:
   value: it comes from a `where` or a masked load that the same condition decides;
 - its body only computes, loads, and stores to global memory where `todo` holds. It loads nothing that it stores, and
   no shared memory that the copy engine fills: no barrier will have to stand in it.
+
+Where it loads from global memory, it may wait for other CTAs, and what follows may read what these wrote before they told
+any thread of this one. So all threads meet behind it, once, unless a collective operation has them meet before that.
 """
 
 from __future__ import annotations
@@ -23,14 +26,17 @@ from types import MappingProxyType
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
 from tle2cuda.ir.effects import READ, WRITE, Roots, effects
 from tle2cuda.ir.legality import is_pure
-from tle2cuda.ir.nodes import Kernel, Op, Region, Value, walk
+from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
 from tle2cuda.ir.types import GLOBAL, TileType
 from tle2cuda.layout import Layout
+from tle2cuda.passes.collective_plan import exclusive_sum_slots, scan_slots, warp_exchange
 from tle2cuda.passes.dead_code import remove_dead_code
 
 OWN = "own"
 """Attribute of a reduction whose result each thread has of its own elements alone."""
+
+_WAITED = "every thread has seen what it waited for"
 
 _COMPUTING = ELEMENTWISE | SHAPE | frozenset(("constant", "arange", "ptr_add", "local_ptr", "buffer_view"))
 
@@ -62,6 +68,8 @@ class _Settle(Rewriter):
     def __init__(self, kernel: Kernel) -> None:
         super().__init__()
         self.roots = Roots(kernel)
+        self.target = kernel.target
+        self.regions = [kernel.body.ops, *(region.ops for op in walk(kernel.body) for region in op.regions)]
         self.definitions = definitions(kernel.body)
         self.uses = uses_of(kernel.body)
         self.copied = {
@@ -89,6 +97,34 @@ class _Settle(Rewriter):
         self.copy(op)
         if loop.is_single:
             self.certain.pop()
+        if self._may_wait(op.regions[1]) and not self._meet_behind(op):
+            self.emit(make_op("barrier", attrs={"reason": _WAITED}, span=op.span))
+
+    def _may_wait(self, body: Region) -> bool:
+        """Whether a loop loads what other CTAs may write meanwhile."""
+        done = (effect for op in walk(body) for effect in effects(op, self.roots))
+        return any(effect.kind == READ and effect.space == GLOBAL for effect in done)
+
+    def _meet_behind(self, loop: Op) -> bool:
+        """Whether all threads meet behind a loop before any of them accesses global memory."""
+        region = next(region for region in self.regions if loop in region)
+        for op in region[region.index(loop) + 1 :]:
+            if op.regions or any(effect.space == GLOBAL for effect in effects(op, self.roots)):
+                return False
+            if self._is_met_in(op):
+                return True
+        return False
+
+    def _is_met_in(self, op: Op) -> bool:
+        """Whether an operation's threads exchange results by shared memory, with a barrier in between."""
+        layout = _layout(op.operands[0]) if op.operands else None
+        if layout is None:
+            return False
+        if op.name == "exclusive_sum":
+            return exclusive_sum_slots(op, layout.num_warps, self.target) > 0
+        if op.name == "scan":
+            return scan_slots(layout, op.attrs["axis"]) > 0
+        return op.name == "reduce" and op not in self.marked and warp_exchange(layout, op.attrs["axis"]) is not None
 
     def _is_certain(self, op: Op) -> bool:
         """Leave out a mask that holds for the only element of a thread that is still in the loop."""
