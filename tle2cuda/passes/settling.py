@@ -13,8 +13,9 @@ Proved of a loop:
 - its body only computes, loads, and stores to global memory where `todo` holds. It loads nothing that it stores, and
   no shared memory that the copy engine fills: no barrier will have to stand in it.
 
-Where it loads from global memory, it may wait for other CTAs, and what follows may read what these wrote before they told
-any thread of this one. So all threads meet behind it, once, unless a collective operation has them meet before that.
+Where it loads from global memory, or anew from its own, it may wait for others, and what follows may read what these wrote
+before they told any thread of this CTA. So all threads meet behind it, once, unless a collective operation has them meet
+before that.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from tle2cuda.ir.classify import ELEMENTWISE, SHAPE, is_tile
-from tle2cuda.ir.effects import READ, WRITE, Roots, effects
+from tle2cuda.ir.effects import READ, WRITE, Roots, effects, is_barrier
 from tle2cuda.ir.legality import is_pure
 from tle2cuda.ir.nodes import Kernel, Op, Region, Value, make_op, walk
 from tle2cuda.ir.rewrite import Rewriter, definitions, uses_of
-from tle2cuda.ir.types import GLOBAL, TileType
+from tle2cuda.ir.types import GLOBAL, SHARED, TileType
 from tle2cuda.layout import Layout
 from tle2cuda.passes.collective_plan import exclusive_sum_slots, scan_slots, warp_exchange
 from tle2cuda.passes.dead_code import remove_dead_code
@@ -101,18 +102,18 @@ class _Settle(Rewriter):
             self.emit(make_op("barrier", attrs={"reason": _WAITED}, span=op.span))
 
     def _may_wait(self, body: Region) -> bool:
-        """Whether a loop loads what other CTAs may write meanwhile."""
-        done = (effect for op in walk(body) for effect in effects(op, self.roots))
-        return any(effect.kind == READ and effect.space == GLOBAL for effect in done)
+        """Whether a loop loads what others may write meanwhile."""
+        reads = (effect for op in walk(body) for effect in effects(op, self.roots) if effect.kind == READ)
+        return any(effect.space != SHARED or effect.op.attrs.get("volatile") for effect in reads)
 
     def _meet_behind(self, loop: Op) -> bool:
-        """Whether all threads meet behind a loop before any of them accesses global memory."""
+        """Whether all threads meet behind a loop before any of them accesses memory."""
         region = next(region for region in self.regions if loop in region)
         for op in region[region.index(loop) + 1 :]:
-            if op.regions or any(effect.space == GLOBAL for effect in effects(op, self.roots)):
-                return False
-            if self._is_met_in(op):
+            if is_barrier(op) or self._is_met_in(op):
                 return True
+            if op.regions or effects(op, self.roots):
+                return False
         return False
 
     def _is_met_in(self, op: Op) -> bool:
