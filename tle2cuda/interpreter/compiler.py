@@ -23,6 +23,7 @@ from tle2cuda.interpreter.checks import check_results
 from tle2cuda.interpreter.dtypes import value_dtype
 from tle2cuda.interpreter.lanes import CONTROL, LaneFunction
 from tle2cuda.interpreter.offsets import check_access, plain, shadow_step
+from tle2cuda.interpreter.own_elements import with_masks
 from tle2cuda.interpreter.regions import SharedLayout
 from tle2cuda.interpreter.requests import Waiting
 from tle2cuda.ir.legality import reads_memory, value_operands
@@ -132,7 +133,7 @@ def compile_kernel(kernel: Kernel, *, check_types: bool = False, doubtful: froze
         check_types: Check each operation's results against their types.
         doubtful: Values that are watched for offsets that wrapped; None: those of any launch.
     """
-    return Compiler(kernel, check_types, doubtful).program()
+    return Compiler(with_masks(kernel), check_types, doubtful).program()
 
 
 class Compiler:
