@@ -8,5 +8,8 @@ __device__ __forceinline__ void keep_pointers(T* (&pointers)[COUNT])
     for (int i = 0; i < COUNT; ++i) asm volatile("" : "+l"(pointers[i]));
 }
 // twin:
-template <typename Pointers>
-__device__ __forceinline__ void keep_pointers(Pointers& pointers) { (void)pointers; }
+template <typename T, int COUNT>
+__device__ __forceinline__ void keep_pointers(T* (&pointers)[COUNT])
+{
+    (void)pointers;
+}
